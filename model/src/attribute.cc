@@ -11,10 +11,6 @@ constexpr std::array<std::string_view, 10> kWireNames{"NULL", "BOOL", "S", "B", 
 constexpr std::size_t kDocumentSizeBytes = 3;
 constexpr std::size_t kDocumentElementSizeBytes = 1;
 
-std::size_t number_size_bytes(const Decimal& number) {
-  return (number.digits() + 1) / 2 + 1 + (number.negative() ? 1 : 0);
-}
-
 }  // namespace
 
 std::string_view wire_name(AttributeType type) {
@@ -57,6 +53,10 @@ std::size_t item_size_bytes(const Item& item) {
   std::size_t size = 0;
   for (const auto& [name, value] : item) size += name.size() + value_size_bytes(value);
   return size;
+}
+
+std::size_t number_size_bytes(const Decimal& number) {
+  return (number.digits() + 1) / 2 + 1 + (number.negative() ? 1 : 0);
 }
 
 std::size_t value_size_bytes(const AttributeValue& value) {

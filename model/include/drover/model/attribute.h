@@ -62,5 +62,6 @@ using Item = AttributeValue::Map;
 /// Item size by DynamoDB's rules (names and values; Developer Guide, "DynamoDB item sizes and formats"), in bytes.
 std::size_t item_size_bytes(const Item& item);
 std::size_t value_size_bytes(const AttributeValue& value);
+std::size_t number_size_bytes(const Decimal& number);
 
 }  // namespace drover::model
