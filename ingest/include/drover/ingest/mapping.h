@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drover/model/names.h"
+#include "drover/model/schema.h"
+#include "drover/model/status.h"
+#include "drover/model/time.h"
+
+/// How the records of one topic become items of one table.
+namespace drover::ingest {
+
+/// A path into a JSON object: names joined by dots (`location.lat`).
+struct JsonPath {
+  std::vector<std::string> names;
+  static model::Result<JsonPath> parse(std::string_view text);
+  std::string text() const;
+  friend bool operator==(const JsonPath&, const JsonPath&) = default;
+};
+
+/// Which paths become attributes, and under which names.
+struct AttributeMapping {
+  JsonPath path;
+  std::string name;
+};
+
+/// What the vehicle's own record (META) looks like and which item it becomes.
+struct MetaMapping {
+  JsonPath path;                 ///< A record is META if this path holds …
+  std::string equals;            ///< … this text; empty: if the path is there at all.
+  std::string sort_key = "META";
+  std::vector<AttributeMapping> attributes;  ///< Empty: all.
+};
+
+/// A key template such as `VEH#{vehicleId}`: text and at most one field, `{vehicleId}` or `{recordedAt}` (the fields are
+/// named by their meaning: the id and the time of the mapping), in braces.
+struct KeyTemplate {
+  std::string prefix;
+  std::string field;  ///< Name inside the braces; empty: a constant key.
+  std::string suffix;
+  static model::Result<KeyTemplate> parse(std::string_view text);
+};
+
+struct Mapping {
+  std::string topic;
+  std::string table;
+  JsonPath id_path;                        ///< The vehicle's id: a string, or a whole number taken as its digits.
+  JsonPath time_path;                      ///< ISO text with a zone, or a number of `time_unit`s.
+  model::TimeUnit time_unit = model::TimeUnit::kMillis;
+  KeyTemplate partition_key;
+  KeyTemplate sort_key;
+  std::vector<AttributeMapping> attributes;  ///< Empty: every field but the id and the time, under its own name; nested
+                                             ///< objects as maps.
+  std::optional<MetaMapping> meta;
+};
+
+/// Checks a mapping against its table: templates yield its keys, the time sort key's prefix is the template's, no mapped
+/// attribute is a key. kInvalid says which setting to change.
+model::Status validate(const Mapping& mapping, const model::TableSchema& table);
+
+}  // namespace drover::ingest

@@ -1,0 +1,458 @@
+#include "group_member.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "drover/model/check.h"
+#include "drover/model/clock.h"
+
+namespace drover::ingest {
+namespace {
+
+using model::LockGuard;
+
+constexpr int kIdleWaitMs = 10;
+constexpr int kBlockedWaitMs = 1;  ///< A full inbox drains within about this.
+constexpr int kMainQueueMessagesMax = 100;
+constexpr std::size_t kErrorTextSizeBytes = 512;
+constexpr std::string_view kDefaultClientId = "drover";
+
+/// Drover's choices; a property of the same name in ConsumerOptions::librdkafka wins. The fetch settings were measured:
+/// fewer queued messages starve the poll thread, larger fetches are slower. queued.max.messages.kbytes bounds what waits
+/// for each Kafka partition.
+std::map<std::string, std::string> properties(std::uint32_t index, const ConsumerOptions& options) {
+  std::map<std::string, std::string> properties = {
+      {"bootstrap.servers", options.brokers},
+      {"group.id", options.group},
+      {"client.id", std::string(kDefaultClientId)},
+      {"enable.auto.commit", "false"},
+      {"enable.auto.offset.store", "false"},
+      {"auto.offset.reset", "earliest"},
+      {"enable.partition.eof", "true"},  // tells that the end is reached, past control records and gaps
+      {"allow.auto.create.topics", "false"},
+      {"queued.min.messages", "500000"},
+      {"queued.max.messages.kbytes", "65536"},
+      {"fetch.message.max.bytes", "1048576"},
+      {"topic.metadata.refresh.interval.ms", "10000"},  // new topics and partitions
+      {"reconnect.backoff.max.ms", "2000"},
+      {"statistics.interval.ms", "1000"},  // whether a broker is up
+      {"log_level", "0"},                  // errors come through Health
+  };
+  for (const auto& [name, value] : options.librdkafka) properties[name] = value;
+  // One group.instance.id names one member: a second one of the same name would be fenced.
+  if (const auto id = properties.find("group.instance.id"); id != properties.end() && options.handles > 1) {
+    id->second += "-" + std::to_string(index);
+  }
+  return properties;
+}
+
+std::int64_t offset_of(const std::string& auto_offset_reset) {
+  const bool latest = auto_offset_reset == "latest" || auto_offset_reset == "largest" || auto_offset_reset == "end";
+  return latest ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
+}
+
+model::RecordView view(const rd_kafka_message_t& message) {
+  const auto bytes = [](const void* data, std::size_t size) -> std::optional<std::string_view> {
+    if (data == nullptr) return std::nullopt;
+    return std::string_view(static_cast<const char*>(data), size);
+  };
+  rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+  model::RecordView view;
+  view.key = bytes(message.key, message.key_len);
+  view.value = bytes(message.payload, message.len);
+  view.timestamp_ms = rd_kafka_message_timestamp(&message, &type);
+  view.offset = model::Offset{message.offset};
+  return view;
+}
+
+}  // namespace
+
+Wakeup::Wakeup() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  DROVER_CHECK(fd_ >= 0, "out of file descriptors");
+}
+
+Wakeup::~Wakeup() {
+  close(fd_);
+}
+
+void Wakeup::wake() {
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, and then the thread is woken anyhow.
+  [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof one);
+}
+
+void Wakeup::wait(int timeout_ms) {
+  pollfd descriptor{fd_, POLLIN, 0};
+  if (poll(&descriptor, 1, timeout_ms) <= 0) return;
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t size = read(fd_, &count, sizeof count);
+}
+
+void Health::broker_failed(std::string error) {
+  const LockGuard lock(mutex_);
+  broker_error_ = std::move(error);
+}
+
+void Health::brokers_up(bool up) {
+  const LockGuard lock(mutex_);
+  up_ = up;
+  if (up) broker_error_.clear();
+}
+
+void Health::topic_failed(const std::string& topic, std::string error) {
+  const LockGuard lock(mutex_);
+  topic_errors_[topic] = std::move(error);
+}
+
+void Health::topic_assigned(const std::string& topic) {
+  const LockGuard lock(mutex_);
+  topic_errors_.erase(topic);
+}
+
+void Health::failed(std::string error) {
+  const LockGuard lock(mutex_);
+  error_ = std::move(error);
+}
+
+bool Health::connected() const {
+  const LockGuard lock(mutex_);
+  return up_;
+}
+
+std::string Health::last_error() const {
+  const LockGuard lock(mutex_);
+  if (!error_.empty()) return error_;
+  if (!broker_error_.empty()) return broker_error_;
+  return topic_errors_.empty() ? std::string() : topic_errors_.begin()->second;
+}
+
+GroupMember::GroupMember(std::uint32_t index, const Shared& shared)
+    : index_(index), shared_(shared), messages_(shared.options.batch_records_max) {
+  for (const Topic& topic : shared.topics) {
+    decoders_.push_back(make_json_decoder(topic.mapping, topic.table, shared.names));
+  }
+  views_.reserve(shared.options.batch_records_max);
+  on_reject_ = [this](const Reject& reject) { ++batch_rejects_[static_cast<std::size_t>(reject.reason)]; };
+}
+
+GroupMember::~GroupMember() = default;
+
+model::Result<std::shared_ptr<GroupMember>> GroupMember::open(std::uint32_t index, const Shared& shared) {
+  auto member = std::make_shared<GroupMember>(index, shared);
+  if (model::Status status = member->make_handle(); !status.ok()) return status;
+  return member;
+}
+
+model::Status GroupMember::make_handle() {
+  char error[kErrorTextSizeBytes];
+  Conf conf(rd_kafka_conf_new());
+  for (const auto& [name, value] : properties(index_, shared_.options)) {
+    if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), error, sizeof error) != RD_KAFKA_CONF_OK) {
+      return model::invalid("librdkafka property \"" + name + "\": " + error);
+    }
+    if (name == "auto.offset.reset") initial_offset_ = offset_of(value);
+  }
+  rd_kafka_conf_set_opaque(conf.get(), this);
+  rd_kafka_conf_set_rebalance_cb(conf.get(), on_rebalance);
+  rd_kafka_conf_set_error_cb(conf.get(), on_error);
+  rd_kafka_conf_set_stats_cb(conf.get(), on_stats);
+  handle_.reset(rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), error, sizeof error));
+  if (!handle_) return model::invalid(std::string("librdkafka properties: ") + error);
+  static_cast<void>(conf.release());  // the handle has taken it
+  rd_kafka_poll_set_consumer(handle_.get());
+  main_queue_ = Queue(rd_kafka_queue_get_consumer(handle_.get()), wakeup_.fd());
+  return {};
+}
+
+void GroupMember::start() {
+  const PartitionList topics(rd_kafka_topic_partition_list_new(static_cast<int>(shared_.topics.size())));
+  for (const Topic& topic : shared_.topics) {
+    rd_kafka_topic_partition_list_add(topics.get(), topic.mapping.topic.c_str(), RD_KAFKA_PARTITION_UA);
+  }
+  if (const rd_kafka_resp_err_t error = rd_kafka_subscribe(handle_.get(), topics.get()); error != 0) {
+    health_.failed(std::string("subscribing failed: ") + rd_kafka_err2str(error));
+    return;
+  }
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), ("ingest-" + std::to_string(index_)).c_str());
+    run();
+  });
+}
+
+void GroupMember::request_stop(std::int64_t deadline_ns) {
+  stop_deadline_ns_ = deadline_ns;
+  stopping_.store(true, std::memory_order_release);  // pairs with run(): the deadline is seen
+  wakeup_.wake();
+}
+
+void GroupMember::join() {
+  if (thread_.joinable()) thread_.join();
+  const LockGuard lock(lanes_mutex_);
+  lanes_.clear();
+}
+
+void GroupMember::leave() {
+  leaving_.store(true, std::memory_order_release);  // pairs with the callbacks, which may run on another thread from now on
+  main_queue_ = {};
+  rd_kafka_consumer_close(handle_.get());
+  handle_.reset();
+}
+
+void GroupMember::run() {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    bool made_progress = serve_main_queue();
+    bool blocked = false;
+    for (Lane& lane : lanes_) {
+      const Progress progress = advance(lane);
+      made_progress |= progress == Progress::kMade;
+      blocked |= progress == Progress::kBlocked;
+    }
+    remove_done_lanes();
+    if (!made_progress) wakeup_.wait(blocked ? kBlockedWaitMs : kIdleWaitMs);
+  }
+  hand_over_the_rest();
+}
+
+/// Serves rebalances, errors and statistics, and shows the group that this member is alive.
+bool GroupMember::serve_main_queue() {
+  for (int served = 0; served < kMainQueueMessagesMax; ++served) {
+    const Message message(rd_kafka_consumer_poll(handle_.get(), 0));
+    if (!message) return served > 0;
+    DROVER_CHECK(message->err != RD_KAFKA_RESP_ERR_NO_ERROR, "records come through their partition's queue only");
+    note_message_error(*message);
+  }
+  return true;
+}
+
+GroupMember::Progress GroupMember::advance(Lane& lane) {
+  if (lane.pending && !hand_over(lane)) return Progress::kBlocked;
+  if (!lane.queue) return Progress::kNothingToDo;
+  if (!lane.holds_source) {
+    // Another member of this process may still be handing over what it read of this partition.
+    if (!lane.source->try_hold()) return Progress::kBlocked;
+    lane.holds_source = true;
+    lane.skip_below = lane.source->next_offset.load(std::memory_order_relaxed);
+  }
+  messages_.fetch(lane.queue);
+  if (messages_.messages().empty()) return Progress::kNothingToDo;
+  take(lane);
+  messages_.clear();
+  if (lane.pending) hand_over(lane);
+  return Progress::kMade;
+}
+
+/// Whether nothing is pending any more.
+bool GroupMember::hand_over(Lane& lane) {
+  const model::Status status = lane.pending->offer();
+  const bool full = status.code() == model::StatusCode::kFull;
+  lane.source->paused.store(full, std::memory_order_relaxed);
+  if (full) return false;
+  if (!status.ok()) shared_.sources.rows_dropped.fetch_add(lane.pending_rows, std::memory_order_relaxed);
+  lane.pending.reset();
+  return true;
+}
+
+/// Makes rows of the messages.
+void GroupMember::take(Lane& lane) {
+  Source& source = *lane.source;
+  const std::size_t bytes = view_records(lane);
+  if (views_.empty()) return;
+  const std::int64_t now_ms = model::system_clock_ms();
+  auto rows = std::make_shared<model::RowBatch>();
+  decoders_[source.topic]->decode({source.state.source, views_}, source.state, now_ms, *rows, on_reject_);
+  shared_.sources.count_rejects(source.topic, std::exchange(batch_rejects_, {}));
+
+  source.records.store(source.records.load(std::memory_order_relaxed) + views_.size(), std::memory_order_relaxed);
+  source.bytes.store(source.bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  source.last_timestamp_ms.store(views_.back().timestamp_ms, std::memory_order_relaxed);
+  source.last_advance_ms.store(now_ms, std::memory_order_relaxed);
+  lane.pending_rows = rows->rows.size();
+  if (lane.pending_rows == 0) return;
+  lane.pending = shared_.sink.route(shared_.topics[source.topic].mapping.table, std::move(rows));
+}
+
+/// Fills views_ and moves the source's next offset on; returns the size of the values.
+std::size_t GroupMember::view_records(Lane& lane) {
+  views_.clear();
+  std::size_t bytes = 0;
+  std::int64_t next_offset = lane.source->next_offset.load(std::memory_order_relaxed);
+  for (const rd_kafka_message_t* message : messages_.messages()) {
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      next_offset = std::max(next_offset, message->offset);
+      continue;
+    }
+    if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      note_message_error(*message);
+      continue;
+    }
+    if (message->offset >= lane.assigned_offset && message->offset < lane.skip_below) continue;
+    lane.skip_below = -1;
+    next_offset = message->offset + 1;
+    bytes += message->len;
+    views_.push_back(view(*message));
+  }
+  lane.source->next_offset.store(next_offset, std::memory_order_relaxed);
+  return bytes;
+}
+
+void GroupMember::hand_over_the_rest() {
+  const auto pending = [](const Lane& lane) { return lane.pending != nullptr; };
+  while (std::any_of(lanes_.begin(), lanes_.end(), pending) && model::steady_clock_ns() < stop_deadline_ns_) {
+    bool blocked = false;
+    for (Lane& lane : lanes_) blocked |= lane.pending && !hand_over(lane);
+    if (blocked) wakeup_.wait(kBlockedWaitMs);
+  }
+  for (const Lane& lane : lanes_) {
+    if (lane.pending) shared_.sources.rows_dropped.fetch_add(lane.pending_rows, std::memory_order_relaxed);
+  }
+}
+
+/// Revoked lanes whose rows have all been handed over.
+void GroupMember::remove_done_lanes() {
+  const auto done = [](const Lane& lane) { return !lane.queue && !lane.pending; };
+  if (std::none_of(lanes_.begin(), lanes_.end(), done)) return;
+  const LockGuard lock(lanes_mutex_);
+  lanes_.remove_if(done);
+}
+
+void GroupMember::on_rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event, rd_kafka_topic_partition_list_t* partitions,
+                               void* self) {
+  auto& member = *static_cast<GroupMember*>(self);
+  const bool leaving = member.leaving_.load(std::memory_order_acquire);
+  const bool cooperative = std::string_view(rd_kafka_rebalance_protocol(handle)) == "COOPERATIVE";
+  if (event == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS && !leaving) {
+    member.assign(partitions);
+    if (cooperative) {
+      const Error error(rd_kafka_incremental_assign(handle, partitions));
+    } else {
+      rd_kafka_assign(handle, partitions);
+    }
+    return;
+  }
+  if (!leaving) member.revoke(partitions);
+  if (cooperative) {
+    const Error error(rd_kafka_incremental_unassign(handle, partitions));
+  } else {
+    rd_kafka_assign(handle, nullptr);
+  }
+}
+
+/// Opens a lane for each partition, and writes into `partitions` where it goes on.
+void GroupMember::assign(rd_kafka_topic_partition_list_t* partitions) {
+  shared_.sources.rebalances.fetch_add(1, std::memory_order_relaxed);
+  for (int i = partitions->cnt - 1; i >= 0; --i) {
+    rd_kafka_topic_partition_t& partition = partitions->elems[i];
+    Source* const source = shared_.sources.find(handle_.get(), partition.topic, partition.partition);
+    if (source == nullptr) {
+      health_.failed("more than 65535 partitions are assigned; give some topics to another process");
+      rd_kafka_topic_partition_list_del_by_idx(partitions, i);
+      continue;
+    }
+    const std::int64_t stood_at = source->next_offset.load(std::memory_order_relaxed);
+    partition.offset = stood_at >= 0 ? stood_at : initial_offset_;
+    rd_kafka_queue_t* const queue = rd_kafka_queue_get_partition(handle_.get(), partition.topic, partition.partition);
+    DROVER_CHECK(queue != nullptr, "a consumer has a queue for each partition");
+    rd_kafka_queue_forward(queue, nullptr);  // before the assignment, so that nothing reaches the main queue
+    health_.topic_assigned(partition.topic);
+    const LockGuard lock(lanes_mutex_);
+    Lane& lane = lanes_.emplace_back();
+    lane.source = source;
+    lane.queue = Queue(queue, wakeup_.fd());
+    lane.assigned_offset = partition.offset;
+  }
+}
+
+/// Closes the lanes of the partitions; what they have decoded is still handed over.
+void GroupMember::revoke(rd_kafka_topic_partition_list_t* partitions) {
+  const LockGuard lock(lanes_mutex_);
+  for (Lane& lane : lanes_) {
+    if (rd_kafka_topic_partition_list_find(partitions, lane.source->topic_name.c_str(), lane.source->partition) != nullptr) {
+      lane.queue = {};
+    }
+  }
+}
+
+void GroupMember::on_error(rd_kafka_t* handle, int code, const char* reason, void* self) {
+  auto& member = *static_cast<GroupMember*>(self);
+  if (member.leaving_.load(std::memory_order_acquire)) return;
+  switch (static_cast<rd_kafka_resp_err_t>(code)) {
+    case RD_KAFKA_RESP_ERR__FATAL: {
+      char text[kErrorTextSizeBytes];
+      rd_kafka_fatal_error(handle, text, sizeof text);
+      return member.health_.failed(std::string("consuming has ended: ") + text);
+    }
+    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR__SSL:
+      return member.health_.broker_failed(std::string("broker unreachable: ") + reason +
+                                          "; check that Kafka runs at " + member.shared_.options.brokers);
+    default:
+      return member.health_.broker_failed(rd_kafka_err2str(static_cast<rd_kafka_resp_err_t>(code)) + std::string(": ") +
+                                          reason);
+  }
+}
+
+int GroupMember::on_stats(rd_kafka_t* /*handle*/, char* json, std::size_t size, void* self) {
+  auto& member = *static_cast<GroupMember*>(self);
+  if (member.leaving_.load(std::memory_order_acquire)) return 0;
+  member.health_.brokers_up(std::string_view(json, size).find(R"("state":"UP")") != std::string_view::npos);
+  return 0;  // librdkafka frees the text
+}
+
+void GroupMember::note_message_error(const rd_kafka_message_t& message) {
+  const std::string topic = message.rkt != nullptr ? rd_kafka_topic_name(message.rkt) : "";
+  switch (message.err) {
+    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+      return;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+      return health_.topic_failed(topic, "topic \"" + topic + "\" does not exist on " + shared_.options.brokers +
+                                             "; create it, or correct its name in the configuration");
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+      return health_.topic_failed(topic, "topic \"" + topic + "\" may not be read; allow it to this user");
+    default:
+      return health_.broker_failed(rd_kafka_message_errstr(&message));
+  }
+}
+
+void GroupMember::add_partitions(std::vector<PartitionStats>& partitions, std::int64_t now_ms) const {
+  const LockGuard lock(lanes_mutex_);
+  for (const Lane& lane : lanes_) {
+    if (!lane.queue) continue;
+    const Source& source = *lane.source;
+    PartitionStats& stats = partitions.emplace_back();
+    stats.topic = source.topic_name;
+    stats.partition = source.partition;
+    stats.records = source.records.load(std::memory_order_relaxed);
+    stats.bytes = source.bytes.load(std::memory_order_relaxed);
+    stats.next_offset = source.next_offset.load(std::memory_order_relaxed);
+    stats.last_advance_ms = source.last_advance_ms.load(std::memory_order_relaxed);
+    stats.paused = source.paused.load(std::memory_order_relaxed);
+    std::int64_t begin = -1;
+    std::int64_t end = -1;
+    rd_kafka_get_watermark_offsets(handle_.get(), source.topic_name.c_str(), source.partition, &begin, &end);
+    if (end < 0) continue;
+    stats.end_offset = end;
+    stats.lag_records = std::max<std::int64_t>(0, end - std::max({stats.next_offset, begin, std::int64_t{0}}));
+    const std::int64_t timestamp_ms = source.last_timestamp_ms.load(std::memory_order_relaxed);
+    if (stats.lag_records > 0 && timestamp_ms >= 0) {
+      stats.lag_seconds = static_cast<double>(std::max<std::int64_t>(0, now_ms - timestamp_ms)) / 1000;
+    }
+  }
+}
+
+bool GroupMember::has_partitions() const {
+  const LockGuard lock(lanes_mutex_);
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return static_cast<bool>(lane.queue); });
+}
+
+}  // namespace drover::ingest

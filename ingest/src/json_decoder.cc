@@ -1,0 +1,105 @@
+#include "json_decoder.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "item_plan.h"
+#include "json_reader.h"
+#include "learned_shapes.h"
+#include "row_writer.h"
+
+namespace drover::ingest {
+namespace {
+
+constexpr std::int64_t kAheadMsMax = 3'600'000;
+
+class JsonDecoder : public Decoder {
+ public:
+  JsonDecoder(const Mapping& mapping, const model::TableSchema& table, model::AttributeNames& names, JsonWays ways)
+      : mapping_(mapping, table, names), reader_(mapping_, names), shapes_(mapping_, names), ways_(ways) {}
+
+  void decode(const model::RecordBatch& records, SourceState& state, std::int64_t now_ms, model::RowBatch& out,
+              const OnReject& on_reject) override {
+    std::size_t values_size_bytes = 0;
+    for (const model::RecordView& record : records.records) {
+      if (record.value) values_size_bytes += record.value->size();
+    }
+    RowWriter writer(out, records.records.size(), values_size_bytes);
+    for (const model::RecordView& record : records.records) {
+      if (record.timestamp_ms <= now_ms + kAheadMsMax) state.log_time_ms = std::max(state.log_time_ms, record.timestamp_ms);
+      ItemParts parts;
+      const RejectReason reason = read(record, parts);
+      if (reason != RejectReason::kCount) [[unlikely]] {
+        on_reject({records.source, &record, reason});
+        continue;
+      }
+      writer.append(parts, model::Version::of(state.log_time_ms, records.source,
+                                              static_cast<std::uint64_t>(record.offset.value)));
+    }
+    writer.finish();
+  }
+
+ private:
+  /// kCount: the parts are good.
+  RejectReason read(const model::RecordView& record, ItemParts& parts) {
+    if (!record.value) return RejectReason::kNullValue;
+    const std::string_view json = *record.value;
+    if (ways_ == JsonWays::kAll && shapes_.read(json, parts)) return RejectReason::kCount;
+    if (json.empty()) return RejectReason::kEmptyValue;
+    if (json.size() > model::kItemSizeBytesMax) return RejectReason::kTooLarge;
+    if (!reader_.read(json, parts)) return reader_.reject_reason();
+    if (ways_ == JsonWays::kAll) shapes_.learn(json, *parts.plan);
+    return RejectReason::kCount;
+  }
+
+  const CompiledMapping mapping_;
+  JsonReader reader_;
+  LearnedShapes shapes_;
+  const JsonWays ways_;
+};
+
+}  // namespace
+
+std::string_view wire_name(RejectReason reason) {
+  switch (reason) {
+    case RejectReason::kNullValue:
+      return "null_value";
+    case RejectReason::kEmptyValue:
+      return "empty_value";
+    case RejectReason::kNotJson:
+      return "not_json";
+    case RejectReason::kNotAnObject:
+      return "not_an_object";
+    case RejectReason::kTooDeep:
+      return "too_deep";
+    case RejectReason::kTooLarge:
+      return "too_large";
+    case RejectReason::kNoId:
+      return "no_id";
+    case RejectReason::kNoTime:
+      return "no_time";
+    case RejectReason::kBadTime:
+      return "bad_time";
+    case RejectReason::kBadNumber:
+      return "bad_number";
+    case RejectReason::kBadKey:
+      return "bad_key";
+    case RejectReason::kDuplicateName:
+      return "duplicate_name";
+    case RejectReason::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+std::unique_ptr<Decoder> make_json_decoder(const Mapping& mapping, const model::TableSchema& table,
+                                           model::AttributeNames& names, JsonWays ways) {
+  return std::make_unique<JsonDecoder>(mapping, table, names, ways);
+}
+
+std::unique_ptr<Decoder> make_json_decoder(const Mapping& mapping, const model::TableSchema& table,
+                                           model::AttributeNames& names) {
+  return make_json_decoder(mapping, table, names, JsonWays::kAll);
+}
+
+}  // namespace drover::ingest

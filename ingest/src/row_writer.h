@@ -1,0 +1,70 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "drover/model/batch.h"
+#include "drover/model/check.h"
+#include "drover/model/key.h"
+#include "item_plan.h"
+#include "swar.h"
+
+namespace drover::ingest {
+
+/// Appends rows to a batch, written in place. Complete once finish() has been called.
+class RowWriter {
+ public:
+  /// Reserves for so many records of so many bytes, so that growing is rare.
+  RowWriter(model::RowBatch& batch, std::size_t records, std::size_t values_size_bytes)
+      : batch_(batch), used_(batch.bytes.size()) {
+    batch.rows.reserve(batch.rows.size() + records);
+    batch.bytes.reserve(used_ + values_size_bytes + records * kKeysAndHeadSizeBytes);
+  }
+  void finish() { batch_.bytes.resize(used_); }
+
+  /// Requires: keys_fit(parts).
+  void append(const ItemParts& parts, model::Version version) {
+    const ItemPlan& plan = *parts.plan;
+    const std::size_t key_size = parts.size_bytes(plan.partition_key);
+    const std::size_t sort_key_size = parts.size_bytes(plan.sort_key);
+    char* const begin = room(key_size + model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax + sort_key_size +
+                             parts.attributes.size());
+    char* const row = put_key(begin, parts, plan.partition_key);
+    char* at = row;
+    store(at, version);
+    at[sizeof version] = 0;
+    at = model::put_varint(at + model::kRowHeaderSizeBytes, sort_key_size);
+    at = put_key(at, parts, plan.sort_key);
+    at = put_bytes(at, parts.attributes);
+    batch_.rows.push_back({.hash = model::hash_key({begin, key_size}),
+                           .begin = static_cast<std::uint32_t>(used_),
+                           .partition_key_size = static_cast<std::uint32_t>(key_size),
+                           .row_size = static_cast<std::uint32_t>(at - row)});
+    used_ = static_cast<std::size_t>(at - batch_.bytes.data());
+  }
+
+ private:
+  static constexpr std::size_t kKeysAndHeadSizeBytes = 64;
+  static constexpr std::size_t kGrowStepBytes = 64 * 1024;
+
+  static char* put_key(char* to, const ItemParts& parts, const KeyPattern& key) {
+    return put_bytes(put_bytes(put_bytes(to, key.prefix), parts.field(key)), key.suffix);
+  }
+
+  /// Room behind what is used. Growing in steps keeps vector's zeroing within the cache.
+  char* room(std::size_t size_bytes) {
+    if (batch_.bytes.size() - used_ < size_bytes) grow(size_bytes);
+    return batch_.bytes.data() + used_;
+  }
+  void grow(std::size_t size_bytes) {
+    const std::size_t size = used_ + std::max(size_bytes, kGrowStepBytes);
+    DROVER_CHECK(size <= UINT32_MAX, "a batch has at most 4 GiB");
+    batch_.bytes.resize(size);
+  }
+
+  model::RowBatch& batch_;
+  std::size_t used_;
+};
+
+}  // namespace drover::ingest

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drover/ingest/consumer.h"
+#include "drover/ingest/decoder.h"
+#include "drover/model/sync.h"
+#include "rdkafka.h"
+
+namespace drover::ingest {
+
+/// One Kafka partition as this process knows it, whichever group member reads it at the time.
+///
+/// At most one lane holds it, so its records are handed over by one thread in one order, also while the partition moves
+/// from one member of this process to another.
+class Source {
+ public:
+  Source(std::size_t topic_index, std::string name, std::int32_t number, model::SourceId id)
+      : topic(topic_index), topic_name(std::move(name)), partition(number), state{id, 0} {}
+
+  const std::size_t topic;  ///< Index in the configuration's order.
+  const std::string topic_name;
+  const std::int32_t partition;
+
+  /// Whether the caller has become the holder. Acquire pairs with release(): the last holder's work is seen.
+  bool try_hold() { return !held_.exchange(true, std::memory_order_acquire); }
+  void release() { held_.store(false, std::memory_order_release); }
+
+  SourceState state;  ///< Holder only.
+
+  // Written by the holder, a few times a batch; read by anyone. Relaxed: each is a figure of its own.
+  std::atomic<std::int64_t> next_offset{-1};
+  std::atomic<std::uint64_t> records{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::int64_t> last_timestamp_ms{-1};
+  std::atomic<std::int64_t> last_advance_ms{0};
+  std::atomic<bool> paused{false};
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
+/// What all members of one consumer share: the sources, their ids, and counters by topic.
+///
+/// Threads: all members from any thread.
+class Sources {
+ public:
+  explicit Sources(const std::vector<Topic>& topics);
+
+  /// The source of a partition; nullptr if the topic isn't ours, or all ids are given out.
+  ///
+  /// Ids begin at 1 and are given in the order of the configuration's topics and their partitions, as the broker has
+  /// them at the first call; later partitions get the next ones.
+  Source* find(rd_kafka_t* handle, const std::string& topic_name, std::int32_t partition);
+
+  using Rejects = std::array<std::uint64_t, static_cast<std::size_t>(RejectReason::kCount)>;
+  void count_rejects(std::size_t topic, const Rejects& rejects);
+  std::vector<IngestStats::TopicRejects> rejects() const;
+
+  std::atomic<std::uint64_t> rebalances{0};    // Relaxed, as the next one: figures.
+  std::atomic<std::uint64_t> rows_dropped{0};
+
+ private:
+  void number_all(rd_kafka_t* handle) REQUIRES_LOCK(mutex_);
+  Source* add(std::size_t topic, std::int32_t partition) REQUIRES_LOCK(mutex_);
+
+  struct TopicCounters {
+    std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(RejectReason::kCount)> rejects{};
+  };
+
+  std::vector<std::string> topic_names_;
+  std::vector<TopicCounters> counters_;
+  model::Mutex mutex_;
+  std::map<std::pair<std::size_t, std::int32_t>, std::unique_ptr<Source>> sources_ GUARDED_BY(mutex_);
+};
+
+}  // namespace drover::ingest
