@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drover/model/attribute.h"
+#include "drover/model/batch.h"
+#include "drover/model/clock.h"
+#include "drover/model/names.h"
+#include "drover/model/schema.h"
+#include "drover/model/status.h"
+#include "drover/partitioner/router.h"
+#include "drover/store/stats.h"
+
+namespace drover::store {
+
+/// One item as it lies in a collection. Everything is encoded and valid only inside the visit.
+struct StoredItem {
+  std::string_view partition_key;  ///< Of the table or index that is read.
+  model::RowView row;              ///< In an index: sort key = joined (index sort key, table keys), see item.h.
+};
+
+/// A contiguous part of one collection, in one direction. Bounds are encoded sort keys.
+struct KeyRange {
+  struct Bound {
+    model::Bytes key;
+    bool inclusive = true;
+  };
+  std::optional<Bound> lower;
+  std::optional<Bound> upper;
+};
+
+/// An API write of one item, decided by the shard's writer in one atomic step with the look at the present item.
+struct ItemWrite {
+  model::Bytes partition_key;  ///< Encoded.
+  model::Bytes sort_key;       ///< Encoded; empty in a table without one.
+
+  enum class Action : std::uint8_t { kNone, kPut, kDelete };
+  struct Decision {
+    Action action = Action::kNone;
+    model::Bytes attributes;  ///< For kPut: all attributes but the key's, encoded.
+  };
+  /// Looks at the present attributes (nothing: no such item) and decides. Runs once, on a writer: no waiting in it.
+  /// What it wants to remember (old image, failed condition) it keeps itself. Must not throw.
+  std::function<Decision(std::optional<std::string_view> present)> decide;
+
+  /// Called once, from any thread, when the write and all its index entries can be read; with kInvalid if an index can't
+  /// hold the item, with kStopping if the table was deleted first. Not called if Table::write() fails.
+  std::function<void(model::Status)> done;
+};
+
+class Table;
+
+/// Gets items until it returns false. Must not wait: while it runs, nothing that was replaced is freed.
+using Visit = std::function<bool(const StoredItem&)>;
+
+/// One table: its shards, its collections and its global indexes.
+///
+/// Threads: all members from any thread. Reads never block and are never blocked.
+/// Lifetime: kept alive by shared_ptr, but not beyond its store; a deleted table answers its last readers and refuses writes.
+class Table {
+ public:
+  virtual ~Table() = default;
+
+  virtual const model::TableSchema& schema() const = 0;
+  virtual std::int64_t created_ms() const = 0;
+
+  /// Splits a batch of stream rows by shard, under the present shard map.
+  virtual std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const = 0;
+
+  /// Hands a routed batch over. Moved from only on success. kFull: the shard's inbox is at its bound; keep the batch,
+  /// stop polling what feeds it, offer it again. kStopping: the table is gone; drop the batch, counted.
+  virtual model::Status submit(partitioner::RoutedBatch&& batch) = 0;
+
+  /// Hands an API write over. Moved from only on success. kFull: the reserved share of the inbox is used up
+  /// (ThrottlingException). kStopping: the table is gone.
+  virtual model::Status write(ItemWrite&& write) = 0;
+
+  /// Visits the items of one collection within `range`, as of one moment, ascending or descending. `index` empty: the
+  /// table.
+  /// Returns kNotFound if there is no such index; an absent collection is no error.
+  /// A local index has no collections here (answered by the caller from the table's, sorted anew).
+  virtual model::Status read(std::string_view index, std::string_view partition_key, const KeyRange& range, bool ascending,
+                             const Visit& visit) const = 0;
+
+  /// Visits everything in order of (hash, partition key, sort key), starting behind (`after`) or at the beginning, within
+  /// segments [segment_begin, segment_end) of the key space. Each collection as of one moment, not the whole.
+  struct ScanPosition {
+    model::Bytes partition_key;
+    model::Bytes sort_key;
+  };
+  virtual model::Status scan(std::string_view index, std::uint32_t segment_begin, std::uint32_t segment_end,
+                             const std::optional<ScanPosition>& after, const Visit& visit) const = 0;
+
+  /// Items and bytes (as stored) of the table or an index, from counters.
+  struct Size {
+    std::uint64_t items = 0;
+    std::uint64_t bytes = 0;
+  };
+  virtual Size size(std::string_view index) const = 0;
+};
+
+struct StoreOptions {
+  std::uint32_t workers = 0;           ///< Threads that apply; 0: one per core.
+  std::uint16_t shards_per_table = 0;  ///< Shards of a new table and of each of its indexes; 0: twice the workers.
+  std::size_t inbox_batches = model::kShardInboxBatchesMax;
+  model::ClockMs clock = &model::system_clock_ms;
+};
+
+/// All tables of one process, in memory.
+///
+/// Threads: all members from any thread.
+/// Lifetime: must outlive every shared_ptr to a table that it gave out.
+class Store {
+ public:
+  static std::unique_ptr<Store> open(StoreOptions options);
+  virtual ~Store() = default;
+
+  virtual model::AttributeNames& names() = 0;
+
+  /// kExists, or kInvalid with what validate() says.
+  virtual model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) = 0;
+  virtual model::Status delete_table(std::string_view name) = 0;
+  /// Nothing if there is no such table.
+  virtual std::shared_ptr<Table> find_table(std::string_view name) const = 0;
+  /// In order of their bytes.
+  virtual std::vector<std::string> table_names() const = 0;
+
+  virtual StoreStats stats() const = 0;
+
+  /// Whether everything that was submitted has been applied, index deltas included.
+  virtual bool idle() const = 0;
+  /// Waits until idle() or `timeout_ms` have passed; whether it is idle. For the shutdown and tests.
+  virtual bool drain(std::int64_t timeout_ms) = 0;
+};
+
+}  // namespace drover::store

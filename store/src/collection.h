@@ -1,0 +1,194 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "block.h"
+#include "drover/model/key.h"
+#include "drover/model/row.h"
+#include "epoch.h"
+
+namespace drover::store {
+
+// A collection is one pointer to an immutable view
+//
+// Layout.  A view is (history, tail). The tail is the last block and takes appends (block.h). The history is a persistent
+//          B+-tree of the blocks in front of it: nodes and blocks never change once published.
+// Writer.  An append goes into the tail and publishes its count. A full tail becomes the history's last block. A row that
+//          belongs further back (late, an overwrite, a removal) is merged: the blocks it touches and the path above them
+//          are built anew, all else is shared, and a new view is published with one release store; what was replaced is
+//          retired (epoch.h).
+// Reader.  Loads the view (acquire) and the tail's count once each: from then on it sees one state, whatever is written.
+// Costs.   An append: one copy of the row. A merge of k rows: a copy of the touched blocks, once for all k.
+
+/// A block's allocation, header included, in bytes: small collections begin with the first size and double up to the
+/// full one. Tests shrink both.
+///
+/// Seven times a power of two: blocks of 2^n bytes would all begin at the same place of a page, and a fleet that moves in
+/// step would keep appending to the same few cache sets (measured: 1.3 times the CPU of an append).
+struct CollectionTuning {
+  std::uint32_t block_size_bytes = 7 * 1024;
+  std::uint32_t first_block_size_bytes = 7 * 32;
+};
+
+inline constexpr std::size_t kNodeFanout = 32;
+inline constexpr std::size_t kTreeDepthMax = 12;
+
+/// An inner node of the history. Level 0 holds blocks, level n nodes of level n - 1.
+struct Node {
+  std::uint8_t level = 0;
+  std::uint8_t count = 0;
+  std::array<const void*, kNodeFanout> child{};
+  std::array<std::string_view, kNodeFanout> first_key{};  ///< Points into the child's first block.
+
+  const Block* block(std::size_t i) const { return static_cast<const Block*>(child[i]); }
+  const Node* node(std::size_t i) const { return static_cast<const Node*>(child[i]); }
+};
+
+/// A child on its way into a node.
+struct Piece {
+  const void* child = nullptr;
+  std::string_view first_key;
+};
+using Pieces = std::vector<Piece>;
+
+struct View {
+  const Node* history = nullptr;
+  Block* tail = nullptr;  ///< Never null once published; may be empty after removals.
+};
+
+/// One row to merge: put (over an equal key, if there is one) or remove.
+struct Change {
+  std::string_view row;
+  bool remove = false;
+};
+
+/// What a change of a collection did to its size. Tombstones count as bytes, not as items.
+struct SizeDelta {
+  std::int64_t items = 0;
+  std::int64_t bytes = 0;
+};
+
+/// All items of one partition key, in sort-key order.
+///
+/// Threads: find(), append(), merge() by the shard's writer only; Cursor from any thread inside an EpochDomain::Guard.
+class alignas(64) Collection {
+ public:
+  Collection(model::KeyHash hash, std::string_view partition_key, const CollectionTuning& tuning)
+      : hash_(hash), tuning_(&tuning), partition_key_(partition_key) {}
+  ~Collection();
+  Collection(const Collection&) = delete;
+  Collection& operator=(const Collection&) = delete;
+
+  model::KeyHash hash() const { return hash_; }
+  std::string_view partition_key() const { return partition_key_; }
+
+  /// The present state, for a Cursor; null while the collection has never had a row.
+  const View* view() const { return view_.load(std::memory_order_acquire); }  // pairs with publish()
+
+  // Writer only from here on.
+
+  /// Whether a row of this sort key would be the last one.
+  bool is_append(std::string_view sort_key) const { return last_row_ == nullptr || last_key() < sort_key; }
+
+  /// Appends a row. Requires: is_append(its sort key).
+  void append(std::string_view row, RetireList& retired);
+
+  /// The row of this sort key, tombstones too. Valid until the next change.
+  std::optional<model::RowView> find(std::string_view sort_key) const;
+
+  /// Puts and removes rows. Requires: sort keys strictly ascending.
+  SizeDelta merge(std::span<const Change> changes, RetireList& retired);
+
+  // Bring near what an append touches, one dependent step a call.
+  void prefetch() const {
+    __builtin_prefetch(this);
+    __builtin_prefetch(reinterpret_cast<const char*>(this) + 64);
+  }
+  void prefetch_tail() const {
+    __builtin_prefetch(tail_, 1);
+    __builtin_prefetch(last_row_, 1);
+    __builtin_prefetch(last_row_ + 64, 1);
+    __builtin_prefetch(next_end_, 1);
+  }
+
+  /// Kept by the shard's writer beside the rows.
+  struct WriterState {
+    std::int64_t items = 0;
+    std::int64_t bytes = 0;
+    std::uint32_t group = 0;          ///< Scratch of a merge of many collections.
+    std::uint8_t items_class = 0;
+    std::uint8_t bytes_class = 0;
+    std::string stamp;                ///< Encoded attributes that the other items inherit.
+  };
+
+ private:
+  std::string_view last_key() const { return model::RowView({last_row_, last_row_size_}).sort_key(); }
+  void remember_last();
+  void publish(View next, RetireList& retired);
+  std::size_t full_capacity() const { return tuning_->block_size_bytes - sizeof(Block); }
+  std::uint32_t open_capacity(std::size_t needed) const;
+  void make_room(std::size_t row_size, RetireList& retired);
+
+  std::vector<Block*> merge_block(const Block* block, std::span<const Change> changes, bool open, SizeDelta& delta) const;
+  Pieces merge_node(const Node& node, std::span<const Change> changes, SizeDelta& delta, RetireList& retired) const;
+
+  // In the order in which a look-up and an append need them: two cache lines.
+  const model::KeyHash hash_;
+  std::atomic<const View*> view_{nullptr};
+  // Writer only: the last row (null: there is none), so that an append need not search for it.
+  Block* tail_ = nullptr;
+  const char* last_row_ = nullptr;
+  const char* next_end_ = nullptr;  ///< Where the tail's next end goes; to prefetch only.
+  std::uint32_t last_row_size_ = 0;
+  const CollectionTuning* const tuning_;
+  const std::string partition_key_;
+
+ public:
+  WriterState writer;
+};
+
+/// Walks one state of a collection in either direction.
+///
+/// Threads: any, inside an EpochDomain::Guard that outlives it.
+class Cursor {
+ public:
+  /// The state of the collection now. (A writer may use it without a guard between its own changes.)
+  explicit Cursor(const Collection& collection);
+
+  void seek_first();
+  void seek_end();                               ///< Behind the last row.
+  void seek_lower_bound(std::string_view key);   ///< At the first row not below `key`, else behind the last.
+  void seek_upper_bound(std::string_view key);   ///< At the first row above `key`, else behind the last.
+  bool next();                                   ///< To the row behind; whether there is one.
+  bool previous();                               ///< To the row in front; whether there is one.
+  bool at_row() const { return block_ != nullptr && index_ < count_; }
+  model::RowView row() const { return block_->row(index_); }
+
+ private:
+  struct Level {
+    const Node* node;
+    std::size_t index;
+  };
+  void enter_tail(std::uint32_t index);
+  void enter_block_below(const Node* node, bool last);
+  bool next_block();
+  bool previous_block();
+
+  View view_;
+  std::uint32_t tail_count_ = 0;
+  const Block* block_ = nullptr;
+  std::uint32_t index_ = 0;
+  std::uint32_t count_ = 0;
+  std::array<Level, kTreeDepthMax> path_{};
+  std::size_t depth_ = 0;
+  bool in_tail_ = true;
+};
+
+}  // namespace drover::store

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "drover/model/batch.h"
+#include "drover/model/names.h"
+#include "drover/model/row.h"
+#include "drover/model/schema.h"
+#include "drover/model/value_view.h"
+
+namespace drover::store {
+
+/// How one global index derives its entry from an item. Constant after construction; any thread.
+class IndexPlan {
+ public:
+  IndexPlan(const model::TableSchema& schema, const model::IndexSchema& index, model::AttributeNames& names);
+
+  enum class Outcome : std::uint8_t {
+    kAppended,
+    kNotInIndex,  ///< The item lacks a key attribute of the index: sparse, nothing appended.
+    kRefused,     ///< A key attribute has another type than the index says, or an illegal size: nothing appended.
+  };
+
+  /// Appends the entry of an item (or, as a tombstone, its removal) to `out`.
+  Outcome append_entry(std::string_view partition_key, std::string_view sort_key, std::string_view attributes,
+                    model::Version version, bool remove, model::RowBatch& out) const;
+
+  /// Whether two states of one item have the same place in the index.
+  bool same_place(std::string_view attributes_a, std::string_view attributes_b) const;
+
+ private:
+  /// Where a key attribute of the index is found.
+  struct Part {
+    enum class From { kTablePartitionKey, kTableSortKey, kAttribute };
+    From from = From::kAttribute;
+    model::KeyAttribute attribute;
+    model::NameId id;
+  };
+  Part part_of(const model::KeyAttribute& attribute) const;
+  static bool is(const Part& part, const model::RawAttribute& attribute);
+  /// The encoded key that a value becomes, in `scratch` unless it lies in the row as it is; nothing: wrong type or size.
+  static std::optional<std::string_view> key_of(const Part& part, model::ValueView value, std::size_t size_bytes_max,
+                                                model::Bytes& scratch);
+  bool projects(const model::RawAttribute& attribute) const;
+
+  const model::TableSchema* schema_;
+  const model::IndexSchema* index_;
+  model::AttributeNames* names_;
+  std::vector<model::NameId> included_;  ///< As index_->included.
+  Part partition_;
+  std::optional<Part> sort_;
+  bool joins_partition_key_ = true;  ///< Whether the table's keys stand in the entry's sort key: not if they are
+  bool joins_sort_key_ = true;       ///< a key of the index already.
+};
+
+}  // namespace drover::store

@@ -1,0 +1,553 @@
+#include "shard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "drover/model/clock.h"
+#include "drover/model/limits.h"
+
+namespace drover::store {
+namespace {
+
+template <std::size_t N>
+std::uint8_t class_of(const std::array<std::uint64_t, N>& bounds, std::int64_t value, std::uint8_t near) {
+  const auto size = static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
+  while (near < N && size > bounds[near]) ++near;
+  while (near > 0 && size <= bounds[near - 1]) --near;
+  return near;
+}
+
+template <typename Integer>
+void add(std::atomic<Integer>& counter, Integer value) {
+  if (value != 0) counter.fetch_add(value, std::memory_order_relaxed);  // a statistic
+}
+
+model::Status table_gone() { return {model::StatusCode::kStopping, "the table is being deleted"}; }
+
+/// Sorts by merging the runs that are there already: what a delivery brings is mostly in order. Stable.
+template <typename T, typename Less>
+void sort_runs(std::vector<T>& values, Less less) {
+  std::vector<std::size_t> ends;  // of the runs
+  for (std::size_t i = 1; i <= values.size(); ++i) {
+    if (i == values.size() || less(values[i], values[i - 1])) ends.push_back(i);
+  }
+  std::vector<T> merged(ends.size() > 1 ? values.size() : 0);
+  const auto at = [](std::vector<T>& in, std::size_t i) { return in.begin() + static_cast<std::ptrdiff_t>(i); };
+  while (ends.size() > 1) {
+    std::vector<std::size_t> merged_ends;
+    std::size_t begin = 0;
+    for (std::size_t run = 0; run < ends.size(); run += 2) {
+      const std::size_t middle = ends[run];
+      const std::size_t end = run + 1 < ends.size() ? ends[run + 1] : middle;
+      std::merge(at(values, begin), at(values, middle), at(values, middle), at(values, end), at(merged, begin), less);
+      merged_ends.push_back(begin = end);
+    }
+    values.swap(merged);
+    ends = std::move(merged_ends);
+  }
+}
+
+}  // namespace
+
+Acknowledgement::~Acknowledgement() {
+  for (const auto& acknowledge : done) {
+    acknowledge(dropped.load(std::memory_order_relaxed) ? table_gone() : model::Status{});
+  }
+}
+
+Shard::Shard(Shared& shared, Space& space, partitioner::ShardId id, std::size_t inbox_batches)
+    : shared_(shared), space_(space), id_(id), retired_(shared.epochs) {
+  inbox_.set_capacity(static_cast<std::ptrdiff_t>(inbox_batches));
+}
+
+Shard::~Shard() = default;
+
+bool Shard::offer(Delivery&& delivery) {
+  shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);  // counted first, so that idle() never misses one
+  if (!inbox_.try_push(std::move(delivery))) {
+    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    return false;
+  }
+  schedule();
+  return true;
+}
+
+void Shard::close() {
+  closed_.store(true, std::memory_order_release);  // pairs with closed()
+  schedule();
+}
+
+void Shard::schedule() {
+  if (scheduled_.exchange(true)) return;  // S2
+  auto owner = owner_.lock();
+  if (owner == nullptr) return;  // the table is being destroyed, which drops what waits
+  shared_.executor.enqueue([this, owner = std::move(owner)] { turn(); });
+}
+
+void Shard::turn() {
+  const std::int64_t begin = model::steady_clock_ns();
+  if (closed()) {
+    drop_all();
+  } else {
+    run();
+  }
+  retired_.collect();
+  add(writer_time_ns_, static_cast<std::uint64_t>(model::steady_clock_ns() - begin));
+  scheduled_.exchange(false);  // T2
+  if (has_work()) schedule();  // T3
+}
+
+void Shard::publish_stats() {
+  add(records_, tally_.records);
+  add(bytes_applied_, tally_.bytes);
+  add(batches_, tally_.batches);
+  add(items_, tally_.items);
+  add(bytes_, tally_.bytes_stored);
+  tally_ = {};
+}
+
+Collection& Shard::collection_of(model::KeyHash hash, std::string_view partition_key) {
+  if (Collection* found = space_.find(hash, partition_key); found != nullptr) return *found;
+  add<std::int64_t>(collections_, 1);
+  add<std::int64_t>(by_items_[0], 1);
+  add<std::int64_t>(by_bytes_[0], 1);
+  return space_.find_or_create(hash, partition_key, retired_);
+}
+
+void Shard::note_size(Collection& collection, std::int64_t items_before, std::int64_t bytes_before) {
+  Collection::WriterState& state = collection.writer;
+  tally_.items += state.items - items_before;
+  tally_.bytes_stored += state.bytes - bytes_before;
+  const std::uint8_t items_class = class_of(kCollectionItemsBounds, state.items, state.items_class);
+  if (items_class != state.items_class) {
+    add<std::int64_t>(by_items_[std::exchange(state.items_class, items_class)], -1);
+    add<std::int64_t>(by_items_[items_class], 1);
+  }
+  const std::uint8_t bytes_class = class_of(kCollectionBytesBounds, state.bytes, state.bytes_class);
+  if (bytes_class != state.bytes_class) {
+    add<std::int64_t>(by_bytes_[std::exchange(state.bytes_class, bytes_class)], -1);
+    add<std::int64_t>(by_bytes_[bytes_class], 1);
+  }
+  if (state.items > largest_items_.load(std::memory_order_relaxed)) {
+    largest_items_.store(state.items, std::memory_order_relaxed);
+    largest_.store(&collection, std::memory_order_release);  // pairs with add_stats(), which reads its key
+  }
+  if (state.bytes > largest_bytes_.load(std::memory_order_relaxed)) {
+    largest_bytes_.store(state.bytes, std::memory_order_relaxed);
+  }
+}
+
+template <typename Apply>
+void Shard::for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply) {
+  constexpr std::size_t kAhead = 32;  // rows whose look-ups overlap
+  const model::RowBatch& rows = *batch.rows;
+  for (std::size_t begin = 0; begin < batch.selected.size(); begin += kAhead) {
+    const std::size_t end = std::min(begin + kAhead, batch.selected.size());
+    const auto hash = [&](std::size_t i) { return rows.rows[batch.selected[i]].hash; };
+    for (std::size_t i = begin; i < end; ++i) {
+      space_.prefetch_segment(hash(i));
+      const char* row = rows.bytes.data() + rows.rows[batch.selected[i]].begin;
+      __builtin_prefetch(row);
+      __builtin_prefetch(row + 64);
+    }
+    for (std::size_t i = begin; i < end; ++i) space_.prefetch_slot(hash(i));
+    for (std::size_t i = begin; i < end; ++i) space_.prefetch_collection(hash(i));
+    for (std::size_t i = begin; i < end; ++i) space_.prefetch_tail(hash(i));
+    for (std::size_t i = begin; i < end; ++i) {
+      const model::RowBatch::Row& row = rows.rows[batch.selected[i]];
+      const std::string_view partition_key = rows.partition_key(row);
+      if (--until_sample_ == 0) {
+        until_sample_ = partitioner::kHeatSampleEvery;
+        hot_keys_.add(row.hash, partition_key);
+        if (--until_decay_ == 0) {
+          until_decay_ = kSamplesPerDecay;
+          hot_keys_.decay();
+        }
+      }
+      tally_.bytes += row.row_size;
+      apply(collection_of(row.hash, partition_key), rows.row_bytes(row));
+    }
+  }
+  tally_.records += batch.selected.size();
+  ++tally_.batches;
+}
+
+Table::Size Shard::size() const {
+  return {static_cast<std::uint64_t>(std::max<std::int64_t>(0, items_.load(std::memory_order_relaxed))),
+          static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes_.load(std::memory_order_relaxed)))};
+}
+
+void Shard::add_stats(SpaceStats& out) const {
+  const auto count = [](const std::atomic<std::int64_t>& value) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, value.load(std::memory_order_relaxed)));
+  };
+  ShardStats stats;
+  stats.shard = id_.value;
+  stats.heat = {writer_time_ns_.load(std::memory_order_relaxed), records_.load(std::memory_order_relaxed),
+                bytes_applied_.load(std::memory_order_relaxed), reads_.load(std::memory_order_relaxed),
+                batches_.load(std::memory_order_relaxed)};
+  stats.queue_depth = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(0, inbox_.size()));
+  stats.queue_capacity = static_cast<std::uint64_t>(inbox_.capacity());
+  stats.collections = count(collections_);
+  stats.items = count(items_);
+  stats.bytes = count(bytes_);
+  stats.hot_keys = hot_keys_.top(10);
+  stats.hot_key_samples = hot_keys_.total();
+  for (std::size_t i = 0; i < by_items_.size(); ++i) out.collections_by_items[i] += count(by_items_[i]);
+  for (std::size_t i = 0; i < by_bytes_.size(); ++i) out.collections_by_bytes[i] += count(by_bytes_[i]);
+  if (count(largest_items_) > out.largest_collection_items) {
+    out.largest_collection_items = count(largest_items_);
+    if (const Collection* largest = largest_.load(std::memory_order_acquire)) {  // pairs with note_size()
+      out.largest_collection_key = largest->partition_key();
+    }
+  }
+  out.largest_collection_bytes = std::max(out.largest_collection_bytes, count(largest_bytes_));
+  out.shards.push_back(std::move(stats));
+}
+
+// ---- Index shards
+
+void IndexShard::run() {
+  // Everything that waits, as one merge: a block that several batches touch is rebuilt once.
+  std::vector<Delivery> deliveries;
+  for (Delivery delivery; inbox_.try_pop(delivery);) {
+    deliveries.push_back(std::move(delivery));
+    if (deliveries.size() == static_cast<std::size_t>(inbox_.capacity())) break;
+  }
+  std::vector<Collection*> collections;
+  std::vector<std::vector<Entry>> entries;
+  for (const Delivery& delivery : deliveries) {
+    for_each_row(delivery.batch, [&](Collection& collection, std::string_view bytes) {
+      std::uint32_t& group = collection.writer.group;
+      if (group >= collections.size() || collections[group] != &collection) {
+        group = static_cast<std::uint32_t>(collections.size());
+        collections.push_back(&collection);
+        entries.emplace_back();
+      }
+      const model::RowView row(bytes);
+      entries[group].push_back({row.sort_key(), {bytes, row.tombstone()}});
+    });
+  }
+  for (std::size_t i = 0; i < collections.size(); ++i) merge(*collections[i], entries[i]);
+  publish_stats();
+  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(deliveries.size()), std::memory_order_acq_rel);  // pairs with idle()
+  deliveries.clear();
+  for (TableShard* shard : upstream_) shard->wake();
+}
+
+void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
+  sort_runs(entries, [](const Entry& a, const Entry& b) { return a.sort_key < b.sort_key; });
+  std::vector<Change> changes;
+  changes.reserve(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    // Of one key's changes the last one counts: one table shard sent them all, in order.
+    if (i + 1 < entries.size() && entries[i].sort_key == entries[i + 1].sort_key) continue;
+    changes.push_back(entries[i].change);
+  }
+  const std::int64_t items = collection.writer.items;
+  const std::int64_t bytes = collection.writer.bytes;
+  if (collection.is_append(entries.front().sort_key)) {
+    for (const Change& change : changes) {
+      if (!change.remove) collection.append(change.row, retired_);
+    }
+  } else {
+    collection.merge(changes, retired_);
+  }
+  note_size(collection, items, bytes);
+}
+
+void IndexShard::drop_all() {
+  for (Delivery delivery; inbox_.try_pop(delivery);) {
+    delivery.ack->dropped.store(true, std::memory_order_relaxed);
+    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  }
+}
+
+GlobalIndex::GlobalIndex(Shared& shared, const model::TableSchema& table, const model::IndexSchema& index,
+                         std::uint16_t shard_count)
+    : schema(index),
+      plan(table, index, shared.names),
+      space(CollectionTuning{}),
+      map(partitioner::ShardMap::uniform(shard_count)) {
+  for (std::uint16_t i = 0; i < shard_count; ++i) {
+    shards.push_back(std::make_unique<IndexShard>(shared, space, partitioner::ShardId{i},
+                                                  shared.options.inbox_batches * kIndexInboxFactor));
+  }
+}
+
+// ---- Table shards
+
+TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
+                       std::vector<GlobalIndex*> indexes, TableCounters& counters)
+    : Shard(shared, space, id, shared.options.inbox_batches),
+      schema_(schema),
+      indexes_(std::move(indexes)),
+      counters_(counters),
+      entries_(indexes_.size()),
+      entry_marks_(indexes_.size()) {
+  writes_.set_capacity(static_cast<std::ptrdiff_t>(model::kShardInboxWritesMax));
+  for (const std::string& name : schema.inherit) inherited_.push_back(shared.names.intern(name));
+}
+
+bool TableShard::offer(ItemWrite&& write) {
+  shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  if (!writes_.try_push(std::move(write))) {
+    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    return false;
+  }
+  schedule();
+  return true;
+}
+
+void TableShard::wake() {
+  // Always exchanged, be it for the same: so whoever says kWaiting later has read this, and sees the room that was made.
+  Room before = room_.load();
+  while (!room_.compare_exchange_weak(before, before == Room::kWaiting ? Room::kWoken : before)) {
+  }
+  if (before == Room::kWaiting) schedule();
+}
+
+bool TableShard::has_work() const {
+  switch (room_.load()) {
+    case Room::kWoken:
+      return true;
+    case Room::kWaiting:
+      return false;
+    case Room::kNotWaiting:
+      return !inbox_.empty() || !writes_.empty();
+  }
+  return false;
+}
+
+void TableShard::drop_all() {
+  for (Delivery delivery; inbox_.try_pop(delivery);) shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  for (ItemWrite write; writes_.try_pop(write);) {
+    write.done(table_gone());
+    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  for (const Undelivered& undelivered : outbox_) undelivered.delivery.ack->dropped.store(true, std::memory_order_relaxed);
+  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(outbox_.size()), std::memory_order_acq_rel);
+  outbox_.clear();
+  room_.exchange(Room::kNotWaiting);
+}
+
+void TableShard::run() {
+  if (!deliver()) return;
+  constexpr std::size_t kWritesPerTurn = 64;
+  std::int64_t applied = 0;
+  auto acknowledgement = std::make_shared<Acknowledgement>();
+  ItemWrite write;
+  for (std::size_t i = 0; i < kWritesPerTurn && writes_.try_pop(write); ++i, ++applied) {
+    model::Status status = apply(write);
+    if (status.ok()) {
+      acknowledgement->done.push_back(std::move(write.done));
+    } else {
+      write.done(std::move(status));
+    }
+  }
+  if (Delivery delivery; inbox_.try_pop(delivery)) {
+    for_each_row(delivery.batch, [this](Collection& collection, std::string_view row) { apply(collection, row); });
+    ++applied;
+  }
+  add(counters_.stored, count_.stored);
+  add(counters_.repeated, count_.repeated);
+  add(counters_.conflicting, count_.conflicting);
+  add(counters_.late, count_.late);
+  add(counters_.refused, count_.refused);
+  count_ = {};
+  publish_stats();
+  send_index_entries(std::move(acknowledgement));
+  shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
+  deliver();
+}
+
+void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement) {
+  for (std::size_t i = 0; i < indexes_.size(); ++i) {
+    if (entries_[i].rows.empty()) continue;
+    const std::size_t bytes = entries_[i].bytes.size();
+    const std::size_t count = entries_[i].rows.size();
+    auto rows = std::make_shared<const model::RowBatch>(std::exchange(entries_[i], {}));
+    // The next turn likely makes as many.
+    entries_[i].bytes.reserve(bytes + bytes / 8);
+    entries_[i].rows.reserve(count + count / 8);
+    for (partitioner::RoutedBatch& routed : partitioner::route(rows, indexes_[i]->map.current())) {
+      IndexShard* to = indexes_[i]->shards[routed.shard.value].get();
+      shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
+      outbox_.push_back({to, {std::move(routed), acknowledgement}});
+    }
+  }
+}
+
+bool TableShard::deliver() {
+  while (!outbox_.empty()) {
+    Undelivered& next = outbox_.front();
+    if (!next.to->offer(std::move(next.delivery))) {
+      // Says that it waits, then looks once more: of room made before the first it knows through wake()'s exchange, room
+      // made later finds kWaiting.
+      room_.exchange(Room::kWaiting);
+      if (!next.to->offer(std::move(next.delivery))) return false;
+    }
+    outbox_.pop_front();
+    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);  // the inbox counts it now
+  }
+  room_.exchange(Room::kNotWaiting);
+  return true;
+}
+
+bool TableShard::is_inherited(const model::RawAttribute& attribute) const {
+  for (std::size_t i = 0; i < inherited_.size(); ++i) {
+    if (attribute.is(inherited_[i], schema_.inherit[i])) return true;
+  }
+  return false;
+}
+
+/// The row with what it inherits: the row itself if that is nothing. Valid until the next call.
+std::string_view TableShard::stamped(const Collection& collection, const model::RowView& row) {
+  const std::string& stamp = collection.writer.stamp;
+  if (stamp.empty() || row.tombstone() || row.sort_key() == schema_.inherit_from) return row.bytes();
+  row_.assign(row.bytes());
+  const std::string_view own = row.attributes();
+  bool has_own = false;
+  for (const char* at = own.data(); at != own.data() + own.size() && !has_own;) {
+    has_own = is_inherited(model::take_raw_attribute(at));
+  }
+  if (!has_own) {
+    row_.append(stamp);
+    return row_;
+  }
+  for (const char* at = stamp.data(); at != stamp.data() + stamp.size();) {
+    const model::RawAttribute attribute = model::take_raw_attribute(at);
+    if (!model::find_attribute(own, attribute.name(shared_.names), shared_.names)) row_.append(attribute.encoded);
+  }
+  return row_;
+}
+
+/// Remembers what the collection's other items inherit from here on, if this is the item they inherit from.
+void TableShard::learn_stamp(Collection& collection, const model::RowView& row) {
+  if (inherited_.empty() || row.sort_key() != schema_.inherit_from) return;
+  std::string& stamp = collection.writer.stamp;
+  stamp.clear();
+  const std::string_view own = row.attributes();
+  for (const char* at = own.data(); at != own.data() + own.size();) {
+    const model::RawAttribute attribute = model::take_raw_attribute(at);
+    if (is_inherited(attribute)) stamp.append(attribute.encoded);
+  }
+}
+
+/// Whether two states of one item are the same but for what was inherited.
+bool TableShard::same_content(const model::RowView& present, const model::RowView& incoming) const {
+  if (present.tombstone() != incoming.tombstone()) return false;
+  if (present.attributes() == incoming.attributes()) return true;
+  if (!model::contains_attributes(present.attributes(), incoming.attributes(), shared_.names)) return false;
+  const bool may_inherit = present.sort_key() != schema_.inherit_from;
+  const std::string_view own = present.attributes();
+  for (const char* at = own.data(); at != own.data() + own.size();) {
+    const model::RawAttribute attribute = model::take_raw_attribute(at);
+    if (may_inherit && is_inherited(attribute)) continue;
+    if (!model::find_attribute(incoming.attributes(), attribute.name(shared_.names), shared_.names)) return false;
+  }
+  return true;
+}
+
+/// Adds to the indexes' entries what follows from `row` taking the place of `replaced`. False: an index refuses the row,
+/// and nothing was added.
+bool TableShard::append_index_entries(const Collection& collection, const model::RowView& row,
+                                      const model::RowView* replaced) {
+  if (replaced != nullptr && replaced->tombstone()) replaced = nullptr;
+  for (std::size_t i = 0; i < indexes_.size(); ++i) entry_marks_[i] = {entries_[i].bytes.size(), entries_[i].rows.size()};
+  for (std::size_t i = 0; i < indexes_.size(); ++i) {
+    const IndexPlan& plan = indexes_[i]->plan;
+    const auto append = [&](const model::RowView& from, bool remove) {
+      return plan.append_entry(collection.partition_key(), from.sort_key(), from.attributes(), row.version(), remove,
+                               entries_[i]);
+    };
+    if (replaced != nullptr && (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes()))) append(*replaced, true);
+    if (row.tombstone() || append(row, false) != IndexPlan::Outcome::kRefused) continue;
+    for (std::size_t j = 0; j <= i; ++j) {
+      entries_[j].bytes.resize(entry_marks_[j].bytes);
+      entries_[j].rows.resize(entry_marks_[j].rows);
+    }
+    return false;
+  }
+  return true;
+}
+
+/// Stores a row, over what is there.
+void TableShard::put(Collection& collection, std::string_view row) {
+  if (const model::RowView view(row); collection.is_append(view.sort_key())) {
+    collection.append(row, retired_);
+  } else {
+    const Change change{row, false};
+    collection.merge({&change, 1}, retired_);
+  }
+}
+
+void TableShard::apply(Collection& collection, std::string_view row_bytes) {
+  const model::RowView row(row_bytes);
+  const bool newest = collection.is_append(row.sort_key());
+  const std::optional<model::RowView> present = newest ? std::nullopt : collection.find(row.sort_key());
+  if (present) {
+    if (same_content(*present, row)) {
+      ++count_.repeated;
+      if (row.version() <= present->version()) return;
+      // The same again, but later: the later version counts in a conflict to come, whatever the order of arrival.
+      model::Bytes raised;
+      const std::uint8_t flags = row.tombstone() ? model::kRowTombstone : 0;
+      model::append_row(raised, row.version(), flags, row.sort_key(), present->attributes());
+      put(collection, raised);
+      return;
+    }
+    if (row.version() <= present->version()) {
+      ++count_.conflicting;
+      return;
+    }
+  }
+  const std::string_view full = inherited_.empty() ? row_bytes : stamped(collection, row);
+  if (full.size() > model::kItemSizeBytesMax ||
+      (!indexes_.empty() && !append_index_entries(collection, model::RowView(full), present ? &*present : nullptr))) {
+    ++count_.refused;
+    return;
+  }
+  const std::int64_t items = collection.writer.items;
+  const std::int64_t bytes = collection.writer.bytes;
+  put(collection, full);
+  learn_stamp(collection, row);
+  note_size(collection, items, bytes);
+  ++(present ? count_.conflicting : count_.stored);
+  if (!newest && !present) ++count_.late;
+}
+
+model::Status TableShard::apply(ItemWrite& write) {
+  const model::KeyHash hash = model::hash_key(write.partition_key);
+  Collection* collection = space_.find(hash, write.partition_key);
+  const std::optional<model::RowView> present =
+      collection != nullptr ? collection->find(write.sort_key) : std::nullopt;
+  const bool visible = present && !present->tombstone();
+  const ItemWrite::Decision decision =
+      write.decide(visible ? std::optional(present->attributes()) : std::nullopt);
+  if (decision.action == ItemWrite::Action::kNone) return {};
+  if (decision.action == ItemWrite::Action::kDelete && !visible) return {};
+
+  const bool remove = decision.action == ItemWrite::Action::kDelete;
+  const std::int64_t above = present ? present->version().log_time_ms() + 1 : 0;
+  const auto version =
+      model::Version::of(std::max(shared_.options.clock(), above), model::kApiSource, ++api_sequence_);
+  model::Bytes plain;
+  model::append_row(plain, version, remove ? model::kRowTombstone : 0, write.sort_key,
+                    remove ? std::string_view{} : std::string_view(decision.attributes));
+  Collection& target = collection != nullptr ? *collection : collection_of(hash, write.partition_key);
+  const model::RowView row(stamped(target, model::RowView(plain)));
+  if (!append_index_entries(target, row, present ? &*present : nullptr)) {
+    return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
+  }
+  const std::int64_t items = target.writer.items;
+  const std::int64_t bytes = target.writer.bytes;
+  put(target, row.bytes());
+  learn_stamp(target, row);
+  note_size(target, items, bytes);
+  ++tally_.records;
+  tally_.bytes += row.bytes().size();
+  return {};
+}
+
+}  // namespace drover::store

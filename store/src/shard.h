@@ -1,0 +1,237 @@
+#pragma once
+
+#include <tbb/concurrent_queue.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drover/model/names.h"
+#include "drover/model/schema.h"
+#include "drover/partitioner/heat.h"
+#include "drover/partitioner/router.h"
+#include "drover/store/stats.h"
+#include "drover/store/store.h"
+#include "epoch.h"
+#include "executor.h"
+#include "index_plan.h"
+#include "space.h"
+
+namespace drover::store {
+
+/// What all shards of one store share.
+struct Shared {
+  explicit Shared(const StoreOptions& store_options) : options(store_options), executor(store_options.workers) {}
+  const StoreOptions options;
+  model::AttributeNames names;
+  EpochDomain epochs;
+  std::atomic<std::int64_t> in_flight{0};  ///< Batches and writes accepted and not yet applied.
+  Executor executor;                       // last: its end waits for all turns
+};
+
+/// Acknowledges API writes when the last one of the shards that have a part of them has let it go.
+struct Acknowledgement {
+  std::vector<std::function<void(model::Status)>> done;
+  std::atomic<bool> dropped{false};  ///< A part was not applied: the table is gone. Relaxed: the letting go orders it.
+  ~Acknowledgement();
+};
+
+/// A batch on its way into an inbox, and the API writes behind it.
+struct Delivery {
+  partitioner::RoutedBatch batch;
+  std::shared_ptr<Acknowledgement> ack;
+};
+
+// Turns: one writer at a time, without a lock
+//
+// Layout.  An inbox, and a flag `scheduled_`: a turn is waiting in the executor or runs.
+// Sender.  (S1) pushes, (S2) scheduled_.exchange(true): who finds false enqueues a turn.
+// Turn.    (T1) works, (T2) scheduled_.exchange(false), (T3) looks whether work is left; if so, as in S2. T3 looks at
+//          nothing that only a writer may see, since the next turn may have begun.
+// Why nothing is left lying.  If S2 comes after T2 in the order of scheduled_, it finds false and enqueues. If it comes
+//          before, T2 reads what it wrote (that is why T2 exchanges), so S1 happens before T3, which sees the work.
+// Why there is one writer.  A turn is enqueued only by whoever turned the flag from false to true; T2 is a turn's last
+//          act on the shard, and the next turn's S2/T3 exchange reads it: everything the old turn wrote is seen.
+
+/// A part of one space with one writer at a time: what DynamoDB calls a partition.
+///
+/// Threads: offer() and stats() from any thread; run() only as a turn.
+class Shard {
+ public:
+  Shard(Shared& shared, Space& space, partitioner::ShardId id, std::size_t inbox_batches);
+  virtual ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  /// What a waiting turn keeps alive: the table. Call once, before anything is offered.
+  void set_owner(std::weak_ptr<void> owner) { owner_ = std::move(owner); }
+
+  /// Moved from only on success; false: the inbox is at its bound.
+  bool offer(Delivery&& delivery);
+  /// Refuses and drops everything from now on.
+  void close();
+  bool closed() const { return closed_.load(std::memory_order_acquire); }  // pairs with close()
+
+  /// Enqueues a turn unless one waits or runs.
+  void schedule();
+
+  void count_reads(std::uint64_t items) { reads_.fetch_add(items, std::memory_order_relaxed); }  // a statistic
+  void add_stats(SpaceStats& out) const;
+  Table::Size size() const;
+
+ protected:
+  /// One turn's work.
+  virtual void run() = 0;
+  /// Whether a turn would find something to do. Any thread.
+  virtual bool has_work() const = 0;
+  virtual void drop_all() = 0;
+
+  /// Adds the turn's tally to the statistics: before anybody is told that the turn's work is done.
+  void publish_stats();
+  /// After every change of a collection: size classes and the largest one.
+  void note_size(Collection& collection, std::int64_t items_before, std::int64_t bytes_before);
+  Collection& collection_of(model::KeyHash hash, std::string_view partition_key);
+  /// Calls `apply(collection, row bytes)` for every row, with what it will touch brought near in time.
+  template <typename Apply>
+  void for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply);
+
+  static constexpr std::uint32_t kSamplesPerDecay = 16 * 1024;
+
+  Shared& shared_;
+  Space& space_;
+  const partitioner::ShardId id_;
+  tbb::concurrent_bounded_queue<Delivery> inbox_;
+  RetireList retired_;  // writer only
+  /// Writer only: what a turn adds to the statistics, flushed at its end.
+  struct {
+    std::uint64_t records = 0, bytes = 0, batches = 0;
+    std::int64_t items = 0, bytes_stored = 0;
+  } tally_;
+
+ private:
+  void turn();
+
+  std::weak_ptr<void> owner_;  // constant once set
+  std::atomic<bool> scheduled_{false};
+  std::atomic<bool> closed_{false};
+
+  // Written by the writer, read by scrapes: statistics, nothing follows from them, so all relaxed.
+  std::atomic<std::uint64_t> writer_time_ns_{0}, records_{0}, bytes_applied_{0}, reads_{0}, batches_{0};
+  std::atomic<std::int64_t> collections_{0}, items_{0}, bytes_{0};
+  std::array<std::atomic<std::int64_t>, kCollectionItemsBounds.size() + 1> by_items_{};
+  std::array<std::atomic<std::int64_t>, kCollectionBytesBounds.size() + 1> by_bytes_{};
+  std::atomic<const Collection*> largest_{nullptr};
+  std::atomic<std::int64_t> largest_items_{0}, largest_bytes_{0};
+  partitioner::HotKeySketch hot_keys_;
+
+  std::uint32_t until_sample_ = partitioner::kHeatSampleEvery;
+  std::uint32_t until_decay_ = kSamplesPerDecay;
+};
+
+class TableShard;
+
+/// An index shard hears from every shard of its table: its inbox holds this many times a table shard's.
+inline constexpr std::size_t kIndexInboxFactor = 4;
+
+/// A shard of a global index: merges what the table's shards send, a whole inbox at a time.
+class IndexShard final : public Shard {
+ public:
+  using Shard::Shard;
+  ~IndexShard() override { drop_all(); }
+  /// Who may wait for room here; woken after every turn. Call before anything is offered.
+  void set_upstream(std::vector<TableShard*> upstream) { upstream_ = std::move(upstream); }
+
+ protected:
+  void run() override;
+  bool has_work() const override { return !inbox_.empty(); }
+  void drop_all() override;
+
+ private:
+  struct Entry {
+    std::string_view sort_key;
+    Change change;
+  };
+  void merge(Collection& collection, std::vector<Entry>& entries);
+
+  std::vector<TableShard*> upstream_;
+};
+
+/// A global index: its key space, its shard map, its shards.
+struct GlobalIndex {
+  GlobalIndex(Shared& shared, const model::TableSchema& schema, const model::IndexSchema& index, std::uint16_t shards);
+  const model::IndexSchema& schema;
+  IndexPlan plan;
+  Space space;
+  partitioner::CurrentShardMap map;
+  std::vector<std::unique_ptr<IndexShard>> shards;
+};
+
+/// Counters of one table's stream rows. Statistics: relaxed.
+struct TableCounters {
+  std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0};
+};
+
+/// A shard of a table: applies stream rows and API writes, stamps what readings inherit, keeps the indexes in step.
+class TableShard final : public Shard {
+ public:
+  TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
+             std::vector<GlobalIndex*> indexes, TableCounters& counters);
+  ~TableShard() override { drop_all(); }
+
+  using Shard::offer;
+  /// Moved from only on success; false: the writes' share of the inbox is used up.
+  bool offer(ItemWrite&& write);
+  /// Called by an index shard that has made room.
+  void wake();
+
+ protected:
+  void run() override;
+  bool has_work() const override;
+  void drop_all() override;
+
+ private:
+  struct Undelivered {
+    IndexShard* to;
+    Delivery delivery;
+  };
+
+  void apply(Collection& collection, std::string_view row_bytes);
+  model::Status apply(ItemWrite& write);
+  std::string_view stamped(const Collection& collection, const model::RowView& row);
+  void learn_stamp(Collection& collection, const model::RowView& row);
+  bool same_content(const model::RowView& present, const model::RowView& incoming) const;
+  bool is_inherited(const model::RawAttribute& attribute) const;
+  bool append_index_entries(const Collection& collection, const model::RowView& row, const model::RowView* replaced);
+  void put(Collection& collection, std::string_view row);
+  void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
+  bool deliver();
+
+  const model::TableSchema& schema_;
+  const std::vector<GlobalIndex*> indexes_;
+  TableCounters& counters_;
+  std::vector<model::NameId> inherited_;
+
+  tbb::concurrent_bounded_queue<ItemWrite> writes_;
+  /// Whether the outbox waits for an index shard: set by the writer, kWaiting to kWoken by wake().
+  enum class Room : std::uint8_t { kNotWaiting, kWaiting, kWoken };
+  std::atomic<Room> room_{Room::kNotWaiting};
+  // Writer only.
+  std::vector<model::RowBatch> entries_;  ///< Per index, of this turn.
+  struct Mark {
+    std::size_t bytes = 0, rows = 0;
+  };
+  std::vector<Mark> entry_marks_;         ///< Where a row's entries begin, to take them back.
+  std::deque<Undelivered> outbox_;        ///< At most one turn's entries.
+  model::Bytes row_;                      ///< A row with its stamp.
+  std::uint64_t api_sequence_ = 0;
+  struct {
+    std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0;
+  } count_;
+};
+
+}  // namespace drover::store
