@@ -1,0 +1,126 @@
+#include "drover/server/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "admin.h"
+#include "drover/ingest/consumer.h"
+#include "drover/model/clock.h"
+#include "dynamodb/api.h"
+#include "http_server.h"
+#include "table_sink.h"
+
+namespace drover::server {
+namespace {
+
+/// For answers under way when the listeners close.
+constexpr std::int64_t kListenerStopMs = 1'000;
+
+class DroverPipeline final : public Pipeline {
+ public:
+  explicit DroverPipeline(Config config)
+      : config_(std::move(config)),
+        store_(store::Store::open(config_.store)),
+        sink_(*store_, config_.tables),
+        api_(DynamoDbApi::make(*store_)),
+        api_server_(HttpServer::make(
+            {.address = config_.api, .threads = config_.api_threads, .name = "api"},
+            [this](const HttpRequest& request, Respond respond) { api_->handle(request, std::move(respond)); })),
+        admin_({.store = *store_,
+                .ingest = [this] { return ingest_stats(); },
+                .api = [this] { return api_->stats(); },
+                .version = std::string(version()),
+                .reads_kafka = !config_.topics.empty()}),
+        admin_server_(HttpServer::make(
+            {.address = config_.admin, .name = "admin"},
+            [this](const HttpRequest& request, const Respond& respond) { admin_.handle(request, respond); })) {}
+
+  ~DroverPipeline() override { (void)stop(); }
+
+  model::Status start() override {
+    model::Status status = create_tables();
+    if (status.ok()) status = open_consumer();
+    if (status.ok()) status = api_server_->start();
+    if (status.ok()) status = admin_server_->start();
+    if (!status.ok()) {
+      consumer_.reset();
+      (void)stop();
+      return status;
+    }
+    if (consumer_ != nullptr) consumer_->start();
+    return {};
+  }
+
+  model::Status stop() override {
+    if (stopped_) return {};
+    stopped_ = true;
+    const std::int64_t deadline_ns = model::steady_clock_ns() + config_.stop_timeout_ms * 1'000'000;
+    const auto left_ms = [deadline_ns] {
+      return std::max<std::int64_t>(0, (deadline_ns - model::steady_clock_ns()) / 1'000'000);
+    };
+    if (consumer_ != nullptr) consumer_->stop();
+    api_server_->stop(std::min(left_ms(), kListenerStopMs));
+    const bool drained = store_->drain(left_ms());
+    admin_server_->stop(std::min(left_ms(), kListenerStopMs));
+    if (drained) return {};
+    return {model::StatusCode::kUnavailable,
+            "what was in hand could not be applied within stop_timeout; the next start reads it from Kafka again"};
+  }
+
+  store::Store& store() override { return *store_; }
+  ingest::IngestStats ingest_stats() const override {
+    return consumer_ == nullptr ? ingest::IngestStats{} : consumer_->stats();
+  }
+  Address api_address() const override { return api_server_->address(); }
+  Address admin_address() const override { return admin_server_->address(); }
+
+ private:
+  model::Status create_tables() {
+    for (const model::TableSchema& table : config_.tables) {
+      const auto created = store_->create_table(table);
+      if (created.ok()) continue;
+      const auto present = store_->find_table(table.name);
+      if (present != nullptr && present->schema() == table) continue;
+      return {created.status().code(), "table " + table.name + ": " + created.status().message()};
+    }
+    return {};
+  }
+
+  model::Status open_consumer() {
+    if (config_.topics.empty()) return {};
+    std::vector<ingest::Topic> topics;
+    for (const ingest::Mapping& mapping : config_.topics) {
+      const auto table = store_->find_table(mapping.table);
+      if (table == nullptr) return model::invalid("topic " + mapping.topic + ": there is no table " + mapping.table);
+      topics.push_back({mapping, table->schema()});
+    }
+    auto opened = ingest::Consumer::open(config_.kafka, std::move(topics), store_->names(), sink_);
+    if (!opened.ok()) return opened.status();
+    consumer_ = std::move(opened).value();
+    return {};
+  }
+
+  // The way of the data, read upwards: Kafka, consumer, sink, store; below it, what reads. Declared from sink to
+  // source, as start() goes, so that destruction goes from source to sink, as stop() does.
+  const Config config_;
+  const std::unique_ptr<store::Store> store_;
+  TableSink sink_;
+  std::unique_ptr<ingest::Consumer> consumer_;  // null without topics
+  const std::unique_ptr<DynamoDbApi> api_;
+  const std::unique_ptr<HttpServer> api_server_;
+  Admin admin_;
+  const std::unique_ptr<HttpServer> admin_server_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Pipeline> Pipeline::make(Config config) {
+  return std::make_unique<DroverPipeline>(std::move(config));
+}
+
+std::string_view version() {
+  return DROVER_VERSION;
+}
+
+}  // namespace drover::server
