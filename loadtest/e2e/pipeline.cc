@@ -1,0 +1,120 @@
+// Reads a fleet's topic with the whole of Drover. The clock starts at the first record and stops when the last one can
+// be queried. Prints one line of JSON.
+//
+// With --serve it then goes on, and answers each line `wait N` on its input, when N records in all can be queried, with
+// {"seconds": since the line came}; the end of the input ends it.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "drover/server/pipeline.h"
+#include "loadtest/support/fleet_config.h"
+#include "loadtest/support/measure.h"
+
+namespace drover::loadtest {
+namespace {
+
+constexpr auto kFirstRecordTick = std::chrono::milliseconds(1);
+constexpr auto kTick = std::chrono::milliseconds(2);
+
+struct Options {
+  std::string brokers;
+  std::string topic;
+  std::string group = "drover-pipeline";
+  std::uint64_t records = 0;
+  bool depot_index = false;
+  bool serve = false;
+};
+
+std::uint64_t consumed(const server::Pipeline& pipeline) {
+  std::uint64_t records = 0;
+  for (const ingest::PartitionStats& partition : pipeline.ingest_stats().partitions) records += partition.records;
+  return records;
+}
+
+std::uint64_t applied(server::Pipeline& pipeline) {
+  const store::StoreStats stats = pipeline.store().stats();
+  return stats.rows_stored + stats.rows_repeated + stats.rows_conflicting + stats.rows_refused;
+}
+
+/// Consumed is counted before the rows are handed over, so an idle store alone does not say that all is there. Adding
+/// up the store's counters is dearer and done when it is likely to succeed.
+bool can_be_queried(server::Pipeline& pipeline, std::uint64_t records) {
+  return consumed(pipeline) >= records && pipeline.store().idle() && applied(pipeline) >= records;
+}
+
+std::int64_t rss_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t total_pages = 0;
+  std::int64_t resident_pages = 0;
+  statm >> total_pages >> resident_pages;
+  return resident_pages * sysconf(_SC_PAGESIZE);
+}
+
+void serve(server::Pipeline& pipeline) {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string word;
+    std::uint64_t records = 0;
+    if (!(words >> word >> records) || word != "wait") continue;
+    const auto begin = std::chrono::steady_clock::now();
+    while (!can_be_queried(pipeline, records)) std::this_thread::sleep_for(kTick);
+    std::printf("{\"seconds\": %.6f}\n",
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    std::fflush(stdout);
+  }
+}
+
+model::Status run(const Options& options) {
+  server::Config config =
+      fleet_config(options.brokers, options.topic, model::TimePrecision::kMillis, options.depot_index);
+  config.kafka.group = options.group;
+  config.api.port = 0;
+  config.admin.port = 0;
+  const std::unique_ptr<server::Pipeline> pipeline = server::Pipeline::make(std::move(config));
+  if (model::Status status = pipeline->start(); !status.ok()) return status;
+
+  Stopwatch watch;
+  while (consumed(*pipeline) == 0) std::this_thread::sleep_for(kFirstRecordTick);
+  watch.start();
+  while (!can_be_queried(*pipeline, options.records)) std::this_thread::sleep_for(kTick);
+  watch.stop();
+
+  const std::shared_ptr<store::Table> table = pipeline->store().find_table(kTable);
+  std::printf(
+      "{\"records\": %llu, \"seconds\": %.6f, \"cpu_s\": %.6f, \"peak_rss_bytes\": %lld, \"rss_bytes\": %lld, "
+      "\"items\": %llu, \"api_port\": %u, \"admin_port\": %u}\n",
+      static_cast<unsigned long long>(options.records), watch.wall_s(), watch.cpu_s(),
+      static_cast<long long>(peak_rss_bytes()), static_cast<long long>(rss_bytes()),
+      static_cast<unsigned long long>(table->size("").items), pipeline->api_address().port,
+      pipeline->admin_address().port);
+  std::fflush(stdout);
+  if (options.serve) serve(*pipeline);
+  return pipeline->stop();
+}
+
+}  // namespace
+}  // namespace drover::loadtest
+
+int main(int argc, char** argv) {
+  drover::loadtest::Options options;
+  CLI::App app("Reads a fleet's topic with the whole of Drover and tells how long it took.");
+  app.add_option("--brokers", options.brokers)->required();
+  app.add_option("--topic", options.topic)->required();
+  app.add_option("--records", options.records, "In the topic, METAs included")->required();
+  app.add_option("--group", options.group, "Consumer group");
+  app.add_flag("--index", options.depot_index, "With the index of depots");
+  app.add_flag("--serve", options.serve, "Go on until the input ends; see the source");
+  CLI11_PARSE(app, argc, argv);
+  const drover::model::Status status = drover::loadtest::run(options);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
+  return status.ok() ? 0 : 1;
+}
