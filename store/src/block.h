@@ -14,12 +14,12 @@ namespace drover::store {
 
 // Publishing a row to readers that take no lock
 //
-// Layout.  A block is one allocation: a header, rows from the front of its data, their ends (32 bits each) from the back.
-//          Rows [0, count) are complete and never change; everything from there on belongs to the writer alone.
+// Layout.  A block is one allocation: a header, rows from the front of its data, their ends (32 bits each) from the
+//          back. Rows [0, count) are complete and never change; everything from there on belongs to the writer alone.
 // Writer.  (W1) copies the row and its end with plain stores, (W2) count.store(n + 1, release).
 // Reader.  (R1) n = count.load(acquire), (R2) reads rows [0, n).
-// Why it is right.  If R1 reads the value of W2 or a later one, W1 happens before R2; a reader that reads an older count
-//          sees fewer rows, never half a row.
+// Why it is right.  If R1 reads the value of W2 or a later one, W1 happens before R2; a reader that reads an older
+//          count sees fewer rows, never half a row.
 // Growth.  A full block is never enlarged in place: its successor is published (collection.h) and the old one retired.
 
 /// Rows of one collection in sort-key order, contiguous.
@@ -33,7 +33,9 @@ class Block {
   }
   static void destroy(Block* block) { std::free(block); }
 
-  static std::uint32_t room_for(std::size_t row_size) { return static_cast<std::uint32_t>(row_size + sizeof(std::uint32_t)); }
+  static std::uint32_t room_for(std::size_t row_size) {
+    return static_cast<std::uint32_t>(row_size + sizeof(std::uint32_t));
+  }
 
   std::uint32_t capacity() const { return capacity_; }
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }  // R1
@@ -107,7 +109,7 @@ class Block {
   }
 
   const std::uint32_t capacity_;
-  std::uint32_t used_ = 0;              // writer only
+  std::uint32_t used_ = 0;  // writer only
   std::atomic<std::uint32_t> count_{0};
 };
 

@@ -29,8 +29,12 @@ void destroy_tree(const Node* node) {
   delete node;
 }
 
-Piece piece_of(const Block* block) { return {block, block->row(0).sort_key()}; }
-Piece piece_of(const Node* node) { return {node, node->first_key[0]}; }
+Piece piece_of(const Block* block) {
+  return {block, block->row(0).sort_key()};
+}
+Piece piece_of(const Node* node) {
+  return {node, node->first_key[0]};
+}
 
 /// Nodes of one level over `pieces`, evenly filled.
 Pieces nodes_over(const Pieces& pieces, std::uint8_t level) {
@@ -58,8 +62,7 @@ const Node* root_over(Pieces nodes, std::uint8_t level) {
 
 /// The node with `block` behind everything in it: one piece, or two if it was full. Left siblings stay full.
 Pieces appended(const Node* node, const Block* block, RetireList& retired) {
-  Pieces last = node->level == 0 ? Pieces{piece_of(block)}
-                                             : appended(node->node(node->count - 1u), block, retired);
+  Pieces last = node->level == 0 ? Pieces{piece_of(block)} : appended(node->node(node->count - 1u), block, retired);
   const std::size_t kept = node->level == 0 ? node->count : node->count - 1u;
   if (kept + last.size() > kNodeFanout) {
     // Full, and its last child stays as it is: only the overflow needs a new node.
@@ -97,7 +100,9 @@ const Block* last_block(const Node* node) {
   return node->block(node->count - 1u);
 }
 
-std::int64_t items_of(const model::RowView& row) { return row.tombstone() ? 0 : 1; }
+std::int64_t items_of(const model::RowView& row) {
+  return row.tombstone() ? 0 : 1;
+}
 
 /// Fills blocks of about one size with runs of rows, opening a new one where the last is full.
 class BlockWriter {
@@ -192,7 +197,8 @@ void Collection::make_room(std::size_t row_size, RetireList& retired) {
     retire(replaced, retired);
     return;
   }
-  publish({appended_to_history(old->history, tail_, retired), Block::make(open_capacity(std::max<std::size_t>(room, full_capacity() / 4)))},
+  publish({appended_to_history(old->history, tail_, retired),
+           Block::make(open_capacity(std::max<std::size_t>(room, full_capacity() / 4)))},
           retired);
 }
 
@@ -264,7 +270,7 @@ std::vector<Block*> Collection::merge_block(const Block* block, std::span<const 
 
 /// The children that take the place of the node's, with the changes merged in.
 Pieces Collection::merge_node(const Node& node, std::span<const Change> changes, SizeDelta& delta,
-                                          RetireList& retired) const {
+                              RetireList& retired) const {
   Pieces pieces;
   for (std::size_t i = 0; i < node.count; ++i) {
     std::size_t mine = changes.size();
@@ -308,7 +314,8 @@ SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired
   }
   if (in_history > 0) {
     const std::uint8_t level = next.history->level;
-    next.history = root_over(nodes_over(merge_node(*next.history, changes.first(in_history), delta, retired), level), level);
+    next.history =
+        root_over(nodes_over(merge_node(*next.history, changes.first(in_history), delta, retired), level), level);
   }
   if (in_history < changes.size()) {
     std::vector<Block*> blocks = merge_block(next.tail, changes.subspan(in_history), true, delta);
@@ -360,7 +367,9 @@ void Cursor::seek_first() {
   }
 }
 
-void Cursor::seek_end() { enter_tail(tail_count_); }
+void Cursor::seek_end() {
+  enter_tail(tail_count_);
+}
 
 void Cursor::seek_lower_bound(std::string_view key) {
   depth_ = 0;

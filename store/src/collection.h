@@ -18,20 +18,21 @@ namespace drover::store {
 
 // A collection is one pointer to an immutable view
 //
-// Layout.  A view is (history, tail). The tail is the last block and takes appends (block.h). The history is a persistent
-//          B+-tree of the blocks in front of it: nodes and blocks never change once published.
-// Writer.  An append goes into the tail and publishes its count. A full tail becomes the history's last block. A row that
-//          belongs further back (late, an overwrite, a removal) is merged: the blocks it touches and the path above them
-//          are built anew, all else is shared, and a new view is published with one release store; what was replaced is
-//          retired (epoch.h).
-// Reader.  Loads the view (acquire) and the tail's count once each: from then on it sees one state, whatever is written.
+// Layout.  A view is (history, tail). The tail is the last block and takes appends (block.h). The history is a
+//          persistent B+-tree of the blocks in front of it: nodes and blocks never change once published.
+// Writer.  An append goes into the tail and publishes its count. A full tail becomes the history's last block. A row
+//          that belongs further back (late, an overwrite, a removal) is merged: the blocks it touches and the path
+//          above them are built anew, all else is shared, and a new view is published with one release store; what was
+//          replaced is retired (epoch.h).
+// Reader.  Loads the view (acquire) and the tail's count once each: from then on it sees one state, whatever is
+//          written.
 // Costs.   An append: one copy of the row. A merge of k rows: a copy of the touched blocks, once for all k.
 
 /// A block's allocation, header included, in bytes: small collections begin with the first size and double up to the
 /// full one. Tests shrink both.
 ///
-/// Seven times a power of two: blocks of 2^n bytes would all begin at the same place of a page, and a fleet that moves in
-/// step would keep appending to the same few cache sets (measured: 1.3 times the CPU of an append).
+/// Seven times a power of two: blocks of 2^n bytes would all begin at the same place of a page, and a fleet that moves
+/// in step would keep appending to the same few cache sets (measured: 1.3 times the CPU of an append).
 struct CollectionTuning {
   std::uint32_t block_size_bytes = 7 * 1024;
   std::uint32_t first_block_size_bytes = 7 * 32;
@@ -122,10 +123,10 @@ class alignas(64) Collection {
   struct WriterState {
     std::int64_t items = 0;
     std::int64_t bytes = 0;
-    std::uint32_t group = 0;          ///< Scratch of a merge of many collections.
+    std::uint32_t group = 0;  ///< Scratch of a merge of many collections.
     std::uint8_t items_class = 0;
     std::uint8_t bytes_class = 0;
-    std::string stamp;                ///< Encoded attributes that the other items inherit.
+    std::string stamp;  ///< Encoded attributes that the other items inherit.
   };
 
  private:
@@ -136,7 +137,8 @@ class alignas(64) Collection {
   std::uint32_t open_capacity(std::size_t needed) const;
   void make_room(std::size_t row_size, RetireList& retired);
 
-  std::vector<Block*> merge_block(const Block* block, std::span<const Change> changes, bool open, SizeDelta& delta) const;
+  std::vector<Block*> merge_block(const Block* block, std::span<const Change> changes, bool open,
+                                  SizeDelta& delta) const;
   Pieces merge_node(const Node& node, std::span<const Change> changes, SizeDelta& delta, RetireList& retired) const;
 
   // In the order in which a look-up and an append need them: two cache lines.
@@ -163,11 +165,11 @@ class Cursor {
   explicit Cursor(const Collection& collection);
 
   void seek_first();
-  void seek_end();                               ///< Behind the last row.
-  void seek_lower_bound(std::string_view key);   ///< At the first row not below `key`, else behind the last.
-  void seek_upper_bound(std::string_view key);   ///< At the first row above `key`, else behind the last.
-  bool next();                                   ///< To the row behind; whether there is one.
-  bool previous();                               ///< To the row in front; whether there is one.
+  void seek_end();                              ///< Behind the last row.
+  void seek_lower_bound(std::string_view key);  ///< At the first row not below `key`, else behind the last.
+  void seek_upper_bound(std::string_view key);  ///< At the first row above `key`, else behind the last.
+  bool next();                                  ///< To the row behind; whether there is one.
+  bool previous();                              ///< To the row in front; whether there is one.
   bool at_row() const { return block_ != nullptr && index_ < count_; }
   model::RowView row() const { return block_->row(index_); }
 

@@ -12,7 +12,8 @@ EpochDomain::Guard::Guard(const EpochDomain& domain) {
     slot_ = &domain.slots_[i % kReaderSlots].epoch;
     std::uint64_t free = 0;
     // R1 and R2 of the essay in the header.
-    if (slot_->compare_exchange_strong(free, domain.epoch_.load(std::memory_order_seq_cst), std::memory_order_seq_cst)) {
+    if (slot_->compare_exchange_strong(free, domain.epoch_.load(std::memory_order_seq_cst),
+                                       std::memory_order_seq_cst)) {
       (void)domain.epoch_.load(std::memory_order_seq_cst);
       return;
     }
@@ -21,7 +22,9 @@ EpochDomain::Guard::Guard(const EpochDomain& domain) {
 }
 
 // Pairs with the scan in oldest_reader(): what this reader read happens before the freeing.
-EpochDomain::Guard::~Guard() { slot_->store(0, std::memory_order_release); }
+EpochDomain::Guard::~Guard() {
+  slot_->store(0, std::memory_order_release);
+}
 
 std::uint64_t EpochDomain::oldest_reader() const {
   std::uint64_t oldest = epoch_.load(std::memory_order_seq_cst);

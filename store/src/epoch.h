@@ -10,15 +10,17 @@ namespace drover::store {
 
 // Giving memory back while readers take no lock
 //
-// Layout.  One global epoch; kReaderSlots slots, one cache line each, 0 when free; per writer a list of what it retired.
+// Layout.  One global epoch; kReaderSlots slots, one cache line each, 0 when free; per writer a list of what it
+//          retired.
 // Reader.  (R1) claims a free slot with the epoch it saw, (R2) reads the epoch once more, (R3) follows published
 //          pointers, (R4) frees the slot.
-// Writer.  (W1) unlinks an object by publishing its successor, (W2) advances the epoch and keeps the value before as the
-//          object's tag, (W3) later scans the slots: the object is freed when every slot in use holds more than its tag.
-// Why it is right.  R1, R2, W2 and W3 are sequentially consistent. If W3 does not see R1's slot, R1 comes after W3, so R2
-//          reads the epoch of W2 or a later one and W1 happens before R3: the reader can't reach the object. If W3 sees
-//          the slot with an epoch above the tag, R1's epoch was read after W2, with the same consequence. A slot whose
-//          epoch was stale when claimed only delays the freeing.
+// Writer.  (W1) unlinks an object by publishing its successor, (W2) advances the epoch and keeps the value before as
+//          the object's tag, (W3) later scans the slots: the object is freed when every slot in use holds more than its
+//          tag.
+// Why it is right.  R1, R2, W2 and W3 are sequentially consistent. If W3 does not see R1's slot, R1 comes after W3, so
+//          R2 reads the epoch of W2 or a later one and W1 happens before R3: the reader can't reach the object. If W3
+//          sees the slot with an epoch above the tag, R1's epoch was read after W2, with the same consequence. A slot
+//          whose epoch was stale when claimed only delays the freeing.
 // Not promised.  A reader that never leaves keeps everything retired after it came. Readers leave before they wait.
 // Why not liburcu.  Its barriers are invisible to ThreadSanitizer, which then can't check a single reader of the store.
 

@@ -29,8 +29,8 @@ Executor::~Executor() {
 
 void Executor::enqueue(std::function<void()> turn) {
   auto owned = std::make_unique<std::function<void()>>(std::move(turn));
-  // oneTBB hands the turn over, and with it what was written before. ThreadSanitizer can't see into oneTBB's library, so
-  // the count says the same once more: this release pairs with the acquire in the task.
+  // oneTBB hands the turn over, and with it what was written before. ThreadSanitizer can't see into oneTBB's library,
+  // so the count says the same once more: this release pairs with the acquire in the task.
   waiting_or_running_.fetch_add(1, std::memory_order_release);
   arena_->arena.enqueue([this, task = owned.release()] {
     static_cast<void>(waiting_or_running_.load(std::memory_order_acquire));

@@ -103,8 +103,8 @@ IndexPlan::Outcome IndexPlan::append_entry(std::string_view partition_key, std::
   row.hash = model::hash_key(*entry_partition);
   row.begin = static_cast<std::uint32_t>(out.bytes.size());
   row.partition_key_size = static_cast<std::uint32_t>(entry_partition->size());
-  out.bytes.resize(out.bytes.size() + entry_partition->size() + model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax +
-                   joined.size() + attributes.size());
+  out.bytes.resize(out.bytes.size() + entry_partition->size() + model::kRowHeaderSizeBytes +
+                   model::kVarintSizeBytesMax + joined.size() + attributes.size());
   char* to = out.bytes.data() + row.begin;
   std::memcpy(to, entry_partition->data(), entry_partition->size());
   to = model::put_row_head(to + entry_partition->size(), version, remove ? model::kRowTombstone : 0, joined);

@@ -25,7 +25,7 @@ class IndexPlan {
 
   /// Appends the entry of an item (or, as a tombstone, its removal) to `out`.
   Outcome append_entry(std::string_view partition_key, std::string_view sort_key, std::string_view attributes,
-                    model::Version version, bool remove, model::RowBatch& out) const;
+                       model::Version version, bool remove, model::RowBatch& out) const;
 
   /// Whether two states of one item have the same place in the index.
   bool same_place(std::string_view attributes_a, std::string_view attributes_b) const;
@@ -40,7 +40,8 @@ class IndexPlan {
   };
   Part part_of(const model::KeyAttribute& attribute) const;
   static bool is(const Part& part, const model::RawAttribute& attribute);
-  /// The encoded key that a value becomes, in `scratch` unless it lies in the row as it is; nothing: wrong type or size.
+  /// The encoded key that a value becomes, in `scratch` unless it lies in the row as it is; nothing: wrong type or
+  /// size.
   static std::optional<std::string_view> key_of(const Part& part, model::ValueView value, std::size_t size_bytes_max,
                                                 model::Bytes& scratch);
   bool projects(const model::RawAttribute& attribute) const;

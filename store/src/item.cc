@@ -4,7 +4,8 @@
 
 namespace drover::store {
 
-ItemReader::ItemReader(const model::TableSchema& schema, const model::IndexSchema* index, const model::AttributeNames& names)
+ItemReader::ItemReader(const model::TableSchema& schema, const model::IndexSchema* index,
+                       const model::AttributeNames& names)
     : joined_(index != nullptr && !index->local), names_(&names) {
   const auto add = [&](const model::KeyAttribute& attribute) {
     for (std::size_t i = 0; i < keys_; ++i) {
@@ -53,7 +54,8 @@ model::Item ItemReader::key_of(const StoredItem& item) {
 }
 
 model::Bytes index_sort_key(const model::TableSchema& schema, const model::IndexSchema& index,
-                            std::string_view index_sort_key, std::string_view partition_key, std::string_view sort_key) {
+                            std::string_view index_sort_key, std::string_view partition_key,
+                            std::string_view sort_key) {
   const auto is_index_key = [&](const model::KeyAttribute& attribute) {
     return attribute.name == index.key.partition_key.name ||
            (index.key.sort_key && attribute.name == index.key.sort_key->name);

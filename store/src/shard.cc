@@ -22,7 +22,9 @@ void add(std::atomic<Integer>& counter, Integer value) {
   if (value != 0) counter.fetch_add(value, std::memory_order_relaxed);  // a statistic
 }
 
-model::Status table_gone() { return {model::StatusCode::kStopping, "the table is being deleted"}; }
+model::Status table_gone() {
+  return {model::StatusCode::kStopping, "the table is being deleted"};
+}
 
 /// Sorts by merging the runs that are there already: what a delivery brings is mostly in order. Stable.
 template <typename T, typename Less>
@@ -230,7 +232,8 @@ void IndexShard::run() {
   }
   for (std::size_t i = 0; i < collections.size(); ++i) merge(*collections[i], entries[i]);
   publish_stats();
-  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(deliveries.size()), std::memory_order_acq_rel);  // pairs with idle()
+  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(deliveries.size()),
+                              std::memory_order_acq_rel);  // pairs with idle()
   deliveries.clear();
   for (TableShard* shard : upstream_) shard->wake();
 }
@@ -300,7 +303,8 @@ bool TableShard::offer(ItemWrite&& write) {
 }
 
 void TableShard::wake() {
-  // Always exchanged, be it for the same: so whoever says kWaiting later has read this, and sees the room that was made.
+  // Always exchanged, be it for the same: so whoever says kWaiting later has read this, and sees the room that was
+  // made.
   Room before = room_.load();
   while (!room_.compare_exchange_weak(before, before == Room::kWaiting ? Room::kWoken : before)) {
   }
@@ -325,7 +329,8 @@ void TableShard::drop_all() {
     write.done(table_gone());
     shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
   }
-  for (const Undelivered& undelivered : outbox_) undelivered.delivery.ack->dropped.store(true, std::memory_order_relaxed);
+  for (const Undelivered& undelivered : outbox_)
+    undelivered.delivery.ack->dropped.store(true, std::memory_order_relaxed);
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(outbox_.size()), std::memory_order_acq_rel);
   outbox_.clear();
   room_.exchange(Room::kNotWaiting);
@@ -382,8 +387,8 @@ bool TableShard::deliver() {
   while (!outbox_.empty()) {
     Undelivered& next = outbox_.front();
     if (!next.to->offer(std::move(next.delivery))) {
-      // Says that it waits, then looks once more: of room made before the first it knows through wake()'s exchange, room
-      // made later finds kWaiting.
+      // Says that it waits, then looks once more: of room made before the first it knows through wake()'s exchange,
+      // room made later finds kWaiting.
       room_.exchange(Room::kWaiting);
       if (!next.to->offer(std::move(next.delivery))) return false;
     }
@@ -449,19 +454,21 @@ bool TableShard::same_content(const model::RowView& present, const model::RowVie
   return true;
 }
 
-/// Adds to the indexes' entries what follows from `row` taking the place of `replaced`. False: an index refuses the row,
-/// and nothing was added.
+/// Adds to the indexes' entries what follows from `row` taking the place of `replaced`. False: an index refuses the
+/// row, and nothing was added.
 bool TableShard::append_index_entries(const Collection& collection, const model::RowView& row,
                                       const model::RowView* replaced) {
   if (replaced != nullptr && replaced->tombstone()) replaced = nullptr;
-  for (std::size_t i = 0; i < indexes_.size(); ++i) entry_marks_[i] = {entries_[i].bytes.size(), entries_[i].rows.size()};
+  for (std::size_t i = 0; i < indexes_.size(); ++i)
+    entry_marks_[i] = {entries_[i].bytes.size(), entries_[i].rows.size()};
   for (std::size_t i = 0; i < indexes_.size(); ++i) {
     const IndexPlan& plan = indexes_[i]->plan;
     const auto append = [&](const model::RowView& from, bool remove) {
       return plan.append_entry(collection.partition_key(), from.sort_key(), from.attributes(), row.version(), remove,
                                entries_[i]);
     };
-    if (replaced != nullptr && (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes()))) append(*replaced, true);
+    if (replaced != nullptr && (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes())))
+      append(*replaced, true);
     if (row.tombstone() || append(row, false) != IndexPlan::Outcome::kRefused) continue;
     for (std::size_t j = 0; j <= i; ++j) {
       entries_[j].bytes.resize(entry_marks_[j].bytes);
@@ -520,18 +527,15 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
 model::Status TableShard::apply(ItemWrite& write) {
   const model::KeyHash hash = model::hash_key(write.partition_key);
   Collection* collection = space_.find(hash, write.partition_key);
-  const std::optional<model::RowView> present =
-      collection != nullptr ? collection->find(write.sort_key) : std::nullopt;
+  const std::optional<model::RowView> present = collection != nullptr ? collection->find(write.sort_key) : std::nullopt;
   const bool visible = present && !present->tombstone();
-  const ItemWrite::Decision decision =
-      write.decide(visible ? std::optional(present->attributes()) : std::nullopt);
+  const ItemWrite::Decision decision = write.decide(visible ? std::optional(present->attributes()) : std::nullopt);
   if (decision.action == ItemWrite::Action::kNone) return {};
   if (decision.action == ItemWrite::Action::kDelete && !visible) return {};
 
   const bool remove = decision.action == ItemWrite::Action::kDelete;
   const std::int64_t above = present ? present->version().log_time_ms() + 1 : 0;
-  const auto version =
-      model::Version::of(std::max(shared_.options.clock(), above), model::kApiSource, ++api_sequence_);
+  const auto version = model::Version::of(std::max(shared_.options.clock(), above), model::kApiSource, ++api_sequence_);
   model::Bytes plain;
   model::append_row(plain, version, remove ? model::kRowTombstone : 0, write.sort_key,
                     remove ? std::string_view{} : std::string_view(decision.attributes));

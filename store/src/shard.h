@@ -225,9 +225,9 @@ class TableShard final : public Shard {
   struct Mark {
     std::size_t bytes = 0, rows = 0;
   };
-  std::vector<Mark> entry_marks_;         ///< Where a row's entries begin, to take them back.
-  std::deque<Undelivered> outbox_;        ///< At most one turn's entries.
-  model::Bytes row_;                      ///< A row with its stamp.
+  std::vector<Mark> entry_marks_;   ///< Where a row's entries begin, to take them back.
+  std::deque<Undelivered> outbox_;  ///< At most one turn's entries.
+  model::Bytes row_;                ///< A row with its stamp.
   std::uint64_t api_sequence_ = 0;
   struct {
     std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0;

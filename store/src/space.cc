@@ -25,7 +25,9 @@ Space::Table* Space::Table::make(std::uint32_t capacity) {
   return table;
 }
 
-void Space::Table::destroy(Table* table) { ::operator delete(table); }
+void Space::Table::destroy(Table* table) {
+  ::operator delete(table);
+}
 
 void Space::Table::insert(Collection* collection) {
   std::uint32_t i = static_cast<std::uint32_t>(collection->hash()) & mask;

@@ -16,9 +16,9 @@ namespace drover::store {
 /// The hashed key space of one table or one index: kSegments segments, each a small hash table of collections.
 ///
 /// A shard writes the segments it owns and no others; moving a segment between shards moves nothing in here.
-/// A segment's table is open addressing over atomic pointers; a full one is replaced by one of twice the size, published
-/// with one release store, the old one retired. Collections stay until the space goes.
-/// Threads: find_or_create() by the writer of the key's shard; find() and collections() from any thread inside an
+/// A segment's table is open addressing over atomic pointers; a full one is replaced by one of twice the size,
+/// published with one release store, the old one retired. Collections stay until the space goes. Threads:
+/// find_or_create() by the writer of the key's shard; find() and collections() from any thread inside an
 /// EpochDomain::Guard (the writer needs none for its own segments).
 class Space {
  public:
@@ -46,7 +46,9 @@ class Space {
     static Table* make(std::uint32_t capacity);
     static void destroy(Table* table);
     std::atomic<Collection*>* slots() { return reinterpret_cast<std::atomic<Collection*>*>(this + 1); }
-    const std::atomic<Collection*>* slots() const { return reinterpret_cast<const std::atomic<Collection*>*>(this + 1); }
+    const std::atomic<Collection*>* slots() const {
+      return reinterpret_cast<const std::atomic<Collection*>*>(this + 1);
+    }
     std::uint32_t capacity() const { return mask + 1; }
     void insert(Collection* collection);
 

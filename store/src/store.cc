@@ -91,6 +91,8 @@ class MemoryStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> Store::open(StoreOptions options) { return std::make_unique<MemoryStore>(options); }
+std::unique_ptr<Store> Store::open(StoreOptions options) {
+  return std::make_unique<MemoryStore>(options);
+}
 
 }  // namespace drover::store

@@ -7,7 +7,8 @@ namespace {
 
 std::uint16_t shards_of(const Shared& shared) {
   const std::uint16_t configured = shared.options.shards_per_table;
-  return configured != 0 ? configured : static_cast<std::uint16_t>(std::min<std::uint32_t>(shared.executor.workers() * 2, 256));
+  return configured != 0 ? configured
+                         : static_cast<std::uint16_t>(std::min<std::uint32_t>(shared.executor.workers() * 2, 256));
 }
 
 bool below(std::string_view key, const KeyRange::Bound& bound) {
@@ -42,7 +43,8 @@ bool visit_range(const Collection& collection, const KeyRange& range, bool ascen
   }
   for (; more; more = ascending ? cursor.next() : cursor.previous()) {
     const model::RowView row = cursor.row();
-    if (ascending ? range.upper && above(row.sort_key(), *range.upper) : range.lower && below(row.sort_key(), *range.lower)) {
+    if (ascending ? range.upper && above(row.sort_key(), *range.upper)
+                  : range.lower && below(row.sort_key(), *range.lower)) {
       break;
     }
     if (!row.tombstone() && !visit({collection.partition_key(), row})) return false;

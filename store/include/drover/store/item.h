@@ -54,8 +54,8 @@ class ItemReader {
 model::Bytes index_sort_key(const model::TableSchema& schema, const model::IndexSchema& index,
                             std::string_view index_sort_key, std::string_view partition_key, std::string_view sort_key);
 
-/// A bound on an index's own sort key, for KeyRange: every entry whose index sort key is `part` (or, as a prefix, begins
-/// with it) lies in [lower, upper). An empty upper bound of a prefix means that there is none.
+/// A bound on an index's own sort key, for KeyRange: every entry whose index sort key is `part` (or, as a prefix,
+/// begins with it) lies in [lower, upper). An empty upper bound of a prefix means that there is none.
 struct IndexBounds {
   model::Bytes lower;
   model::Bytes upper;

@@ -10,9 +10,10 @@
 namespace drover::store {
 
 /// Upper bounds of the size classes that collections are counted in; a last class takes everything above.
-inline constexpr std::array<std::uint64_t, 8> kCollectionItemsBounds{1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000};
-inline constexpr std::array<std::uint64_t, 8> kCollectionBytesBounds{1'024,      16'384,      131'072,       1'048'576,
-                                                                     16'777'216, 134'217'728, 1'073'741'824, 10'737'418'240};
+inline constexpr std::array<std::uint64_t, 8> kCollectionItemsBounds{1,      10,      100,       1'000,
+                                                                     10'000, 100'000, 1'000'000, 10'000'000};
+inline constexpr std::array<std::uint64_t, 8> kCollectionBytesBounds{
+    1'024, 16'384, 131'072, 1'048'576, 16'777'216, 134'217'728, 1'073'741'824, 10'737'418'240};
 
 struct ShardStats {
   std::uint16_t shard = 0;
@@ -23,7 +24,7 @@ struct ShardStats {
   std::uint64_t queue_capacity = 0;
   std::uint64_t collections = 0;
   std::uint64_t items = 0;
-  std::uint64_t bytes = 0;        ///< Of rows as stored.
+  std::uint64_t bytes = 0;                    ///< Of rows as stored.
   std::vector<partitioner::HotKey> hot_keys;  ///< Encoded partition keys.
   std::uint64_t hot_key_samples = 0;
 };
@@ -42,12 +43,12 @@ struct SpaceStats {
 
 struct StoreStats {
   // Every stream row (of tables, not of their indexes) is counted in one of these four …
-  std::uint64_t rows_stored = 0;      ///< Stored under a key that had no item before.
-  std::uint64_t rows_repeated = 0;    ///< Exact repeats: nothing changed.
-  std::uint64_t rows_conflicting = 0; ///< Same key, other content (or a deletion): the higher version kept.
-  std::uint64_t rows_refused = 0;     ///< Would pass 400 KB with what it inherits, or can't be a key of an index.
+  std::uint64_t rows_stored = 0;       ///< Stored under a key that had no item before.
+  std::uint64_t rows_repeated = 0;     ///< Exact repeats: nothing changed.
+  std::uint64_t rows_conflicting = 0;  ///< Same key, other content (or a deletion): the higher version kept.
+  std::uint64_t rows_refused = 0;      ///< Would pass 400 KB with what it inherits, or can't be a key of an index.
   // … and some of the stored ones here, too.
-  std::uint64_t rows_late = 0;        ///< Stored in front of a collection's newest item.
+  std::uint64_t rows_late = 0;  ///< Stored in front of a collection's newest item.
   std::vector<SpaceStats> spaces;
 };
 

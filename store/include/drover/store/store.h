@@ -49,8 +49,8 @@ struct ItemWrite {
   /// What it wants to remember (old image, failed condition) it keeps itself. Must not throw.
   std::function<Decision(std::optional<std::string_view> present)> decide;
 
-  /// Called once, from any thread, when the write and all its index entries can be read; with kInvalid if an index can't
-  /// hold the item, with kStopping if the table was deleted first. Not called if Table::write() fails.
+  /// Called once, from any thread, when the write and all its index entries can be read; with kInvalid if an index
+  /// can't hold the item, with kStopping if the table was deleted first. Not called if Table::write() fails.
   std::function<void(model::Status)> done;
 };
 
@@ -62,7 +62,8 @@ using Visit = std::function<bool(const StoredItem&)>;
 /// One table: its shards, its collections and its global indexes.
 ///
 /// Threads: all members from any thread. Reads never block and are never blocked.
-/// Lifetime: kept alive by shared_ptr, but not beyond its store; a deleted table answers its last readers and refuses writes.
+/// Lifetime: kept alive by shared_ptr, but not beyond its store; a deleted table answers its last readers and refuses
+/// writes.
 class Table {
  public:
   virtual ~Table() = default;
@@ -82,14 +83,13 @@ class Table {
   virtual model::Status write(ItemWrite&& write) = 0;
 
   /// Visits the items of one collection within `range`, as of one moment, ascending or descending. `index` empty: the
-  /// table.
-  /// Returns kNotFound if there is no such index; an absent collection is no error.
-  /// A local index has no collections here (answered by the caller from the table's, sorted anew).
-  virtual model::Status read(std::string_view index, std::string_view partition_key, const KeyRange& range, bool ascending,
-                             const Visit& visit) const = 0;
+  /// table. Returns kNotFound if there is no such index; an absent collection is no error. A local index has no
+  /// collections here (answered by the caller from the table's, sorted anew).
+  virtual model::Status read(std::string_view index, std::string_view partition_key, const KeyRange& range,
+                             bool ascending, const Visit& visit) const = 0;
 
-  /// Visits everything in order of (hash, partition key, sort key), starting behind (`after`) or at the beginning, within
-  /// segments [segment_begin, segment_end) of the key space. Each collection as of one moment, not the whole.
+  /// Visits everything in order of (hash, partition key, sort key), starting behind (`after`) or at the beginning,
+  /// within segments [segment_begin, segment_end) of the key space. Each collection as of one moment, not the whole.
   struct ScanPosition {
     model::Bytes partition_key;
     model::Bytes sort_key;
