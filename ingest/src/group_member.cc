@@ -25,8 +25,8 @@ constexpr std::size_t kErrorTextSizeBytes = 512;
 constexpr std::string_view kDefaultClientId = "drover";
 
 /// Drover's choices; a property of the same name in ConsumerOptions::librdkafka wins. The fetch settings were measured:
-/// fewer queued messages starve the poll thread, larger fetches are slower. queued.max.messages.kbytes bounds what waits
-/// for each Kafka partition.
+/// fewer queued messages starve the poll thread, larger fetches are slower. queued.max.messages.kbytes bounds what
+/// waits for each Kafka partition.
 std::map<std::string, std::string> properties(std::uint32_t index, const ConsumerOptions& options) {
   std::map<std::string, std::string> properties = {
       {"bootstrap.servers", options.brokers},
@@ -199,7 +199,8 @@ void GroupMember::join() {
 }
 
 void GroupMember::leave() {
-  leaving_.store(true, std::memory_order_release);  // pairs with the callbacks, which may run on another thread from now on
+  leaving_.store(true,
+                 std::memory_order_release);  // pairs with the callbacks, which may run on another thread from now on
   main_queue_ = {};
   rd_kafka_consumer_close(handle_.get());
   handle_.reset();
@@ -322,8 +323,8 @@ void GroupMember::remove_done_lanes() {
   lanes_.remove_if(done);
 }
 
-void GroupMember::on_rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event, rd_kafka_topic_partition_list_t* partitions,
-                               void* self) {
+void GroupMember::on_rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event,
+                               rd_kafka_topic_partition_list_t* partitions, void* self) {
   auto& member = *static_cast<GroupMember*>(self);
   const bool leaving = member.leaving_.load(std::memory_order_acquire);
   const bool cooperative = std::string_view(rd_kafka_rebalance_protocol(handle)) == "COOPERATIVE";
@@ -373,7 +374,8 @@ void GroupMember::assign(rd_kafka_topic_partition_list_t* partitions) {
 void GroupMember::revoke(rd_kafka_topic_partition_list_t* partitions) {
   const LockGuard lock(lanes_mutex_);
   for (Lane& lane : lanes_) {
-    if (rd_kafka_topic_partition_list_find(partitions, lane.source->topic_name.c_str(), lane.source->partition) != nullptr) {
+    if (rd_kafka_topic_partition_list_find(partitions, lane.source->topic_name.c_str(), lane.source->partition) !=
+        nullptr) {
       lane.queue = {};
     }
   }
@@ -393,8 +395,8 @@ void GroupMember::on_error(rd_kafka_t* handle, int code, const char* reason, voi
     case RD_KAFKA_RESP_ERR__RESOLVE:
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR__SSL:
-      return member.health_.broker_failed(std::string("broker unreachable: ") + reason +
-                                          "; check that Kafka runs at " + member.shared_.options.brokers);
+      return member.health_.broker_failed(std::string("broker unreachable: ") + reason + "; check that Kafka runs at " +
+                                          member.shared_.options.brokers);
     default:
       return member.health_.broker_failed(rd_kafka_err2str(static_cast<rd_kafka_resp_err_t>(code)) + std::string(": ") +
                                           reason);

@@ -50,15 +50,15 @@ class Health {
  private:
   mutable model::Mutex mutex_;
   bool up_ GUARDED_BY(mutex_) = false;
-  std::string broker_error_ GUARDED_BY(mutex_);                       ///< Until a broker is up.
+  std::string broker_error_ GUARDED_BY(mutex_);                         ///< Until a broker is up.
   std::map<std::string, std::string> topic_errors_ GUARDED_BY(mutex_);  ///< Until the topic is assigned.
-  std::string error_ GUARDED_BY(mutex_);                              ///< For good.
+  std::string error_ GUARDED_BY(mutex_);                                ///< For good.
 };
 
 /// One member of the consumer group: one librdkafka handle and the thread that polls it.
 ///
-/// Life: open(), start(), stop(), leave(); the last one is left to a thread that may outlive the consumer (rd_kafka_destroy
-/// can wait for a broker that is gone; librdkafka #4519), so it touches nothing but the handle.
+/// Life: open(), start(), stop(), leave(); the last one is left to a thread that may outlive the consumer
+/// (rd_kafka_destroy can wait for a broker that is gone; librdkafka #4519), so it touches nothing but the handle.
 class GroupMember {
  public:
   struct Shared {
@@ -133,7 +133,8 @@ class GroupMember {
   Queue main_queue_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
-  std::int64_t stop_deadline_ns_ = 0;  ///< Written before stopping_ is stored (release), read after it was loaded (acquire).
+  std::int64_t stop_deadline_ns_ =
+      0;  ///< Written before stopping_ is stored (release), read after it was loaded (acquire).
   std::atomic<bool> leaving_{false};
 
   // Poll thread only, but for lanes_, which others read under lanes_mutex_; the poll thread changes it under the same.

@@ -78,7 +78,8 @@ CompiledMapping::CompiledMapping(const Mapping& mapping, const model::TableSchem
       precision(table.time_sort_key ? table.time_sort_key->precision : model::TimePrecision::kMillis),
       key(table.key) {
   if (!mapping.meta) return;
-  meta = compile(mapping, table, {mapping.meta->sort_key, KeyPattern::Field::kNone, ""}, mapping.meta->attributes, names);
+  meta =
+      compile(mapping, table, {mapping.meta->sort_key, KeyPattern::Field::kNone, ""}, mapping.meta->attributes, names);
   meta_path = mapping.meta->path;
   meta_equals = mapping.meta->equals;
 }

@@ -84,8 +84,8 @@ inline bool keys_fit(const ItemParts& parts) {
 /// Whether a record of that size could become an item beyond DynamoDB's 400 KB. An item counts at most four bytes for a
 /// byte of JSON (a list of empty lists), and what the mapping adds.
 inline bool may_be_too_large(const ItemPlan& plan, std::size_t json_size_bytes) {
-  constexpr std::size_t kKeysSizeBytesMax = model::kPartitionKeySizeBytesMax + model::kSortKeySizeBytesMax +
-                                            2 * model::kKeyAttributeNameSizeBytesMax;
+  constexpr std::size_t kKeysSizeBytesMax =
+      model::kPartitionKeySizeBytesMax + model::kSortKeySizeBytesMax + 2 * model::kKeyAttributeNameSizeBytesMax;
   return 4 * json_size_bytes + plan.names_size_bytes + kKeysSizeBytesMax > model::kItemSizeBytesMax;
 }
 

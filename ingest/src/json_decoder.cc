@@ -1,17 +1,23 @@
 #include "json_decoder.h"
 
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <string_view>
 
 #include "item_plan.h"
 #include "json_reader.h"
 #include "learned_shapes.h"
+#include "log_time.h"
+#include "parallel_decoder.h"
 #include "row_writer.h"
 
 namespace drover::ingest {
 namespace {
 
-constexpr std::int64_t kAheadMsMax = 3'600'000;
+/// More cores bring nothing more: librdkafka gives each poll thread a few million records a second, one core decodes
+/// more.
+constexpr std::size_t kPartsMax = 4;
 
 class JsonDecoder : public Decoder {
  public:
@@ -26,7 +32,7 @@ class JsonDecoder : public Decoder {
     }
     RowWriter writer(out, records.records.size(), values_size_bytes);
     for (const model::RecordView& record : records.records) {
-      if (record.timestamp_ms <= now_ms + kAheadMsMax) state.log_time_ms = std::max(state.log_time_ms, record.timestamp_ms);
+      advance_log_time(state, record, now_ms);
       ItemParts parts;
       const RejectReason reason = read(record, parts);
       if (reason != RejectReason::kCount) [[unlikely]] {
@@ -99,7 +105,11 @@ std::unique_ptr<Decoder> make_json_decoder(const Mapping& mapping, const model::
 
 std::unique_ptr<Decoder> make_json_decoder(const Mapping& mapping, const model::TableSchema& table,
                                            model::AttributeNames& names) {
-  return make_json_decoder(mapping, table, names, JsonWays::kAll);
+  const auto make_one = [&] { return make_json_decoder(mapping, table, names, JsonWays::kAll); };
+  // The poll threads alone keep two cores busy.
+  const auto workers = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
+  if (workers <= 2) return make_one();
+  return std::make_unique<ParallelDecoder>(std::min(workers, kPartsMax), make_one);
 }
 
 }  // namespace drover::ingest

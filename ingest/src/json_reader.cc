@@ -113,7 +113,8 @@ bool JsonReader::read(std::string_view json, ItemParts& parts) {
 }
 
 bool JsonReader::open(std::string_view json, Document& document) {
-  if (padded_.size() < json.size() + simdjson::SIMDJSON_PADDING) padded_.resize(2 * json.size() + simdjson::SIMDJSON_PADDING);
+  if (padded_.size() < json.size() + simdjson::SIMDJSON_PADDING)
+    padded_.resize(2 * json.size() + simdjson::SIMDJSON_PADDING);
   std::memcpy(padded_.data(), json.data(), json.size());
   std::memset(padded_.data() + json.size(), 0, simdjson::SIMDJSON_PADDING);
   json_type type = json_type::null;
@@ -202,7 +203,7 @@ bool JsonReader::walk(Value value, const PathNode* node, Bytes* out, std::size_t
 
 /// An object that isn't stored as a whole: the record's own, or one that mapped paths lead through or past.
 bool JsonReader::walk_object(Object object, const PathNode* node, bool every_field, std::size_t depth) {
-  std::vector<std::string_view> names;
+  if (every_field) own_names_.clear();
   for (auto field : object) {
     std::string_view name;
     Value value;
@@ -216,14 +217,16 @@ bool JsonReader::walk_object(Object object, const PathNode* node, bool every_fie
       attributes_ += *child->stored;
       out = &attributes_;
     } else if (every_field && (child == nullptr || !child->left_out)) {
-      names.push_back(name);
+      own_names_.push_back(name);
       append_name(attributes_, name);
       out = &attributes_;
     }
     if (!walk(value, child, out, depth + 1)) return false;
   }
-  std::sort(names.begin(), names.end());
-  if (std::adjacent_find(names.begin(), names.end()) != names.end()) refuse(RejectReason::kDuplicateName);
+  if (!every_field) return true;
+  std::sort(own_names_.begin(), own_names_.end());
+  if (std::adjacent_find(own_names_.begin(), own_names_.end()) != own_names_.end())
+    refuse(RejectReason::kDuplicateName);
   return true;
 }
 
@@ -302,7 +305,8 @@ void JsonReader::take_time(const Scalar& scalar) {
   if (scalar.type == json_type::string) time = model::parse_time(scalar.text);
   if (scalar.type == json_type::number) time = time_of_token(scalar.text, mapping_.time_unit);
   if (!time) return refuse(RejectReason::kBadTime);
-  time_ = model::format_time(*time, mapping_.precision);
+  char text[model::kCanonicalTimeSizeBytesMax];
+  time_.assign(text, model::format_time(text, *time, mapping_.precision));
 }
 
 void JsonReader::append_scalar(Bytes& out, const Scalar& scalar) {

@@ -74,7 +74,8 @@ class JsonReader {
   // Of the present record.
   RejectReason reject_reason_ = RejectReason::kCount;  ///< kCount: none.
   const ItemPlan* plan_ = nullptr;
-  std::vector<bool> visited_;  ///< By PathNode::index.
+  std::vector<bool> visited_;                ///< By PathNode::index.
+  std::vector<std::string_view> own_names_;  ///< Of the fields that are stored under them.
   model::Bytes id_;
   model::Bytes time_;
   model::Bytes attributes_;

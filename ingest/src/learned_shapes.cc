@@ -133,70 +133,83 @@ bool LearnedShapes::read(std::string_view json, ItemParts& parts) {
   return false;
 }
 
+inline bool LearnedShapes::take_text(const Slot& slot, Cursor& cursor) {
+  const char* const begin = cursor.at + 1;
+  const char* close = nullptr;
+  if (slot.use == Use::kTime) {
+    close = time_.take(begin, cursor.end);
+    if (close == cursor.end || (close != nullptr && *close != '"')) return false;
+  } else {
+    close = find_closing_quote(begin, cursor.end);
+  }
+  if (close == nullptr) return false;
+  cursor.token = {begin, static_cast<std::size_t>(close - begin)};
+  cursor.at = close + 1;
+  if (slot.name_size > 0) {
+    *cursor.out++ = static_cast<char>(ValueTag::kString);
+    cursor.out = put_bytes(put_small_varint(cursor.out, cursor.token.size()), cursor.token);
+  }
+  return true;
+}
+
+inline bool LearnedShapes::take_number(const Slot& slot, Cursor& cursor) {
+  SmallDecimal number;
+  const char* const behind = take_small_decimal(cursor.at, cursor.end, number);
+  if (behind == nullptr) return false;
+  cursor.token = {cursor.at, static_cast<std::size_t>(behind - cursor.at)};
+  cursor.at = behind;
+  if (slot.use == Use::kId && (number.negative || number.fraction_digits > 0)) return false;
+  if (slot.use == Use::kTime) {
+    const auto time = model::time_of_number(number.coefficient(), number.exponent(), mapping_.time_unit);
+    if (!time) return false;
+    time_.set(*time);
+  }
+  if (slot.name_size > 0) cursor.out = put_decimal(cursor.out, number);
+  return true;
+}
+
+/// true, false or null.
+inline bool LearnedShapes::take_word(const Slot& slot, Cursor& cursor) {
+  const std::string_view left(cursor.at, static_cast<std::size_t>(cursor.end - cursor.at));
+  ValueTag tag = ValueTag::kNull;
+  if (left.starts_with("true")) {
+    tag = ValueTag::kTrue;
+  } else if (left.starts_with("false")) {
+    tag = ValueTag::kFalse;
+  } else if (!left.starts_with("null")) {
+    return false;
+  }
+  cursor.token = left.substr(0, tag == ValueTag::kFalse ? 5 : 4);
+  cursor.at += cursor.token.size();
+  if (slot.name_size > 0) *cursor.out++ = static_cast<char>(tag);
+  return slot.use == Use::kNone;
+}
+
+inline bool LearnedShapes::take_value(const Slot& slot, Cursor& cursor) {
+  if (*cursor.at == '"') return take_text(slot, cursor);
+  return is_digit_or_minus(*cursor.at) ? take_number(slot, cursor) : take_word(slot, cursor);
+}
+
 bool LearnedShapes::read(Shape& shape, std::string_view json, ItemParts& parts) {
-  const char* at = json.data();
-  const char* const end = at + json.size();
+  Cursor cursor{json.data(), json.data() + json.size(), shape.attributes.data(), {}};
+  const auto left = [&cursor] { return static_cast<std::size_t>(cursor.end - cursor.at); };
   const char* const literals = shape.literals.data();
-  char* out = shape.attributes.data();
   parts.id = {};
   for (const Slot& slot : shape.slots) {
-    // One byte more: the first of the value.
-    if (end - at <= static_cast<std::ptrdiff_t>(slot.literal_size)) return false;
-    if (!equal_bytes(at, literals + slot.literal_begin, slot.literal_size)) return false;
-    at += slot.literal_size;
-    if (slot.name_size > 0) out = put_bytes(out, shape.names.data() + slot.name_begin, slot.name_size);
-
-    const bool stored = slot.name_size > 0;
-    const char* const begin = at;
-    std::string_view token;
-    if (*at == '"') {
-      const char* const close = find_closing_quote(at + 1, end);
-      if (close == nullptr) return false;
-      token = {at + 1, static_cast<std::size_t>(close - at - 1)};
-      at = close + 1;
-      if (slot.use == Use::kTime && time_.take(begin + 1, close) != close) return false;
-      if (stored) {
-        *out++ = static_cast<char>(ValueTag::kString);
-        out = put_bytes(put_small_varint(out, token.size()), token);
-      }
-    } else if (is_digit_or_minus(*at)) {
-      SmallDecimal number;
-      at = take_small_decimal(at, end, number);
-      if (at == nullptr) return false;
-      token = {begin, static_cast<std::size_t>(at - begin)};
-      if (slot.use == Use::kId && (number.negative || number.fraction_digits > 0)) return false;
-      if (slot.use == Use::kTime) {
-        const auto time = model::time_of_number(number.coefficient(), number.exponent(), mapping_.time_unit);
-        if (!time) return false;
-        time_.set(*time);
-      }
-      if (stored) out = put_decimal(out, number);
-    } else {
-      if (slot.use != Use::kNone) return false;
-      const auto takes = [&](std::string_view word) {
-        return static_cast<std::size_t>(end - at) >= word.size() && equal_bytes(at, word.data(), word.size());
-      };
-      ValueTag tag = ValueTag::kNull;
-      if (takes("true")) {
-        tag = ValueTag::kTrue;
-      } else if (takes("false")) {
-        tag = ValueTag::kFalse;
-      } else if (!takes("null")) {
-        return false;
-      }
-      at += tag == ValueTag::kFalse ? 5 : 4;
-      token = {begin, static_cast<std::size_t>(at - begin)};
-      if (stored) *out++ = static_cast<char>(tag);
-    }
-    if (slot.use == Use::kId) parts.id = token;
-    if (slot.tells_meta && (token == mapping_.meta_equals) != (shape.plan != &mapping_.reading)) return false;
+    // One byte more than the literal: the first of the value.
+    if (left() <= slot.literal_size) return false;
+    if (!equal_bytes(cursor.at, literals + slot.literal_begin, slot.literal_size)) return false;
+    cursor.at += slot.literal_size;
+    cursor.out = put_bytes(cursor.out, shape.names.data() + slot.name_begin, slot.name_size);
+    if (!take_value(slot, cursor)) return false;
+    if (slot.use == Use::kId) parts.id = cursor.token;
+    if (slot.tells_meta && (cursor.token == mapping_.meta_equals) != (shape.plan != &mapping_.reading)) return false;
   }
-  const std::size_t last_literal_size = shape.literals.size() - 1 - shape.last_literal_begin;
-  if (static_cast<std::size_t>(end - at) != last_literal_size) return false;
-  if (!equal_bytes(at, literals + shape.last_literal_begin, last_literal_size)) return false;
+  const std::size_t last_size = shape.literals.size() - 1 - shape.last_literal_begin;
+  if (left() != last_size || !equal_bytes(cursor.at, literals + shape.last_literal_begin, last_size)) return false;
   parts.plan = shape.plan;
   parts.time = time_.canonical();
-  parts.attributes = {shape.attributes.data(), static_cast<std::size_t>(out - shape.attributes.data())};
+  parts.attributes = {shape.attributes.data(), static_cast<std::size_t>(cursor.out - shape.attributes.data())};
   return !parts.id.empty() && keys_fit(parts);
 }
 

@@ -12,15 +12,21 @@
 
 // The short way: records that look like the ones before
 //
-// Idea.     One producer writes the same fields in the same order with the same spaces: between the values of its records
-//           stand the same bytes. A shape is those bytes (literals) and what to do with each value between them (slots).
-// Learning. From a record that JsonReader has accepted, so its literals are good JSON and name no field twice. A shape is
+// Idea.     One producer writes the same fields in the same order with the same spaces: between the values of its
+// records
+//           stand the same bytes. A shape is those bytes (literals) and what to do with each value between them
+//           (slots).
+// Learning. From a record that JsonReader has accepted, so its literals are good JSON and name no field twice. A shape
+// is
 //           taken up after kShapeSightings such records; at most kShapesMax are kept.
-// Reading.  Each literal is compared, each value is read in place: text of plain ASCII without escapes, true, false, null,
+// Reading.  Each literal is compared, each value is read in place: text of plain ASCII without escapes, true, false,
+// null,
 //           decimals of a few digits, UTC times. A match of all literals with good values between them is valid JSON.
-// Falling back. Anything else (an escape, an exponent, another order, a bad value) is left to JsonReader, which finds the
+// Falling back. Anything else (an escape, an exponent, another order, a bad value) is left to JsonReader, which finds
+// the
 //           same row or the reason to refuse. So a shape never refuses, and never needs to be complete.
-// Kinds.    Whether a record is META may hang on a value: a shape belongs to one kind and gives up where the value tells
+// Kinds.    Whether a record is META may hang on a value: a shape belongs to one kind and gives up where the value
+// tells
 //           of the other one.
 // Not learned. Stored objects and lists, names with escapes, records beyond kShapeRecordSizeBytesMax.
 // Tested.   tests/unit/ingest/json_decoder_fuzz_test.cc: both ways on random and mutated records.
@@ -33,7 +39,8 @@ class LearnedShapes {
   static constexpr std::size_t kShapeSightings = 8;
   static constexpr std::size_t kShapeSlotsMax = 256;
   static constexpr std::size_t kCandidatesMax = 8;
-  static constexpr std::size_t kEagerLooks = 1024;  ///< After as many in vain, one record in kLookInterval is looked at.
+  static constexpr std::size_t kEagerLooks =
+      1024;  ///< After as many in vain, one record in kLookInterval is looked at.
   static constexpr std::size_t kLookInterval = 16;
   static constexpr std::size_t kShapeRecordSizeBytesMax = 16 * 1024;
 
@@ -73,6 +80,17 @@ class LearnedShapes {
   };
   class Outline;
 
+  /// Reading of one record.
+  struct Cursor {
+    const char* at;
+    const char* end;
+    char* out;               ///< Where the next attribute goes.
+    std::string_view token;  ///< The value taken last, without quotes.
+  };
+  bool take_text(const Slot& slot, Cursor& cursor);
+  bool take_number(const Slot& slot, Cursor& cursor);
+  bool take_word(const Slot& slot, Cursor& cursor);
+  bool take_value(const Slot& slot, Cursor& cursor);
   bool read(Shape& shape, std::string_view json, ItemParts& parts);
   bool sighted_often(const Outline& outline, const ItemPlan& plan);
   Shape make_shape(Outline&& outline, const ItemPlan& plan);

@@ -50,7 +50,8 @@ Status validate_sort_key(const Mapping& mapping, const model::TableSchema& table
   const KeyTemplate& sort_key = mapping.sort_key;
   if (!table.key.sort_key) {
     if (!sort_key.prefix.empty() || !sort_key.field.empty()) {
-      return invalid("sort_key: table \"" + table.name + "\" has no sort key; remove this setting or give the table one");
+      return invalid("sort_key: table \"" + table.name +
+                     "\" has no sort key; remove this setting or give the table one");
     }
     return {};
   }
@@ -70,8 +71,9 @@ Status validate_sort_key(const Mapping& mapping, const model::TableSchema& table
                    "\" declares no time sort key; declare one with prefix \"" + sort_key.prefix + "\"");
   }
   if (table.time_sort_key->prefix != sort_key.prefix) {
-    return invalid("sort_key: its text before {recordedAt} is \"" + sort_key.prefix + "\", but the time sort key of table \"" +
-                   table.name + "\" has prefix \"" + table.time_sort_key->prefix + "\"; make them the same");
+    return invalid("sort_key: its text before {recordedAt} is \"" + sort_key.prefix +
+                   "\", but the time sort key of table \"" + table.name + "\" has prefix \"" +
+                   table.time_sort_key->prefix + "\"; make them the same");
   }
   if (!sort_key.suffix.empty()) {
     return invalid("sort_key: text behind {recordedAt} breaks the order of time; remove \"" + sort_key.suffix + "\"");
@@ -143,7 +145,8 @@ Status validate(const Mapping& mapping, const model::TableSchema& table) {
                    table.name + "\" is not of type S; make it S");
   }
   if (mapping.partition_key.field != kIdField) {
-    return invalid("partition_key: has no {vehicleId}, so all vehicles would share one collection; use VEH#{vehicleId}");
+    return invalid(
+        "partition_key: has no {vehicleId}, so all vehicles would share one collection; use VEH#{vehicleId}");
   }
   if (Status status = validate_sort_key(mapping, table); !status.ok()) return status;
   if (Status status = validate_attributes(mapping.attributes, "attributes", table); !status.ok()) return status;

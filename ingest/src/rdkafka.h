@@ -27,8 +27,8 @@ using Error = Holder<rd_kafka_error_t, rd_kafka_error_destroy>;
 
 /// One queue of librdkafka's that writes to a file descriptor when something comes into it while it is empty.
 ///
-/// The queue behind it is the partition's own and outlives this: a later holder for the same partition gets the same one.
-/// So this one must end (and take its wake-up with it) before the next begins.
+/// The queue behind it is the partition's own and outlives this: a later holder for the same partition gets the same
+/// one. So this one must end (and take its wake-up with it) before the next begins.
 class Queue {
  public:
   Queue() = default;

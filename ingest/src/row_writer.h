@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "drover/model/batch.h"
@@ -15,11 +15,11 @@ namespace drover::ingest {
 /// Appends rows to a batch, written in place. Complete once finish() has been called.
 class RowWriter {
  public:
-  /// Reserves for so many records of so many bytes, so that growing is rare.
+  /// Makes room for so many rows of records that have so many bytes in all: a row is rarely larger than its JSON.
   RowWriter(model::RowBatch& batch, std::size_t records, std::size_t values_size_bytes)
       : batch_(batch), used_(batch.bytes.size()) {
     batch.rows.reserve(batch.rows.size() + records);
-    batch.bytes.reserve(used_ + values_size_bytes + records * kKeysAndHeadSizeBytes);
+    batch.bytes.resize(used_ + values_size_bytes);  // uninitialized, so it costs nothing
   }
   void finish() { batch_.bytes.resize(used_); }
 
@@ -45,22 +45,18 @@ class RowWriter {
   }
 
  private:
-  static constexpr std::size_t kKeysAndHeadSizeBytes = 64;
-  static constexpr std::size_t kGrowStepBytes = 64 * 1024;
-
   static char* put_key(char* to, const ItemParts& parts, const KeyPattern& key) {
     return put_bytes(put_bytes(put_bytes(to, key.prefix), parts.field(key)), key.suffix);
   }
 
-  /// Room behind what is used. Growing in steps keeps vector's zeroing within the cache.
+  /// Room behind what is used.
   char* room(std::size_t size_bytes) {
     if (batch_.bytes.size() - used_ < size_bytes) grow(size_bytes);
     return batch_.bytes.data() + used_;
   }
   void grow(std::size_t size_bytes) {
-    const std::size_t size = used_ + std::max(size_bytes, kGrowStepBytes);
-    DROVER_CHECK(size <= UINT32_MAX, "a batch has at most 4 GiB");
-    batch_.bytes.resize(size);
+    DROVER_CHECK(used_ + size_bytes <= UINT32_MAX, "a batch has at most 4 GiB");
+    batch_.bytes.resize(2 * used_ + size_bytes);
   }
 
   model::RowBatch& batch_;

@@ -64,7 +64,7 @@ class Sources {
   void count_rejects(std::size_t topic, const Rejects& rejects);
   std::vector<IngestStats::TopicRejects> rejects() const;
 
-  std::atomic<std::uint64_t> rebalances{0};    // Relaxed, as the next one: figures.
+  std::atomic<std::uint64_t> rebalances{0};  // Relaxed, as the next one: figures.
   std::atomic<std::uint64_t> rows_dropped{0};
 
  private:

@@ -141,8 +141,8 @@ inline const char* take_long_decimal(const char* at, const char* end, SmallDecim
 }
 
 /// Reads a JSON number at `at`, which is in [begin, end); `end - begin` is at least 8. Returns the position behind, or
-/// nullptr if it is anything but a plain decimal of a few digits. What stands behind is the caller's to check: a digit, a
-/// point or an exponent there means that the number goes on.
+/// nullptr if it is anything but a plain decimal of a few digits. What stands behind is the caller's to check: a digit,
+/// a point or an exponent there means that the number goes on.
 inline const char* take_small_decimal(const char* at, const char* end, SmallDecimal& number) {
   // The last bytes of the record come from a word that begins earlier; zero bytes stand for what is behind the end.
   const std::ptrdiff_t room = end - at;

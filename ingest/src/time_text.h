@@ -23,8 +23,8 @@ class TimeText {
 
   /// Takes any time. Requires: in TimeNs' range, as all are.
   void set(model::TimeNs time) {
-    size_ = static_cast<std::size_t>(
-        model::format_time(text_, time, static_cast<model::TimePrecision>(digits_)) - text_);
+    size_ =
+        static_cast<std::size_t>(model::format_time(text_, time, static_cast<model::TimePrecision>(digits_)) - text_);
   }
 
  private:
@@ -44,7 +44,7 @@ namespace detail {
 
 /// Whether eight bytes are 00:00:00 to 23:59:59.
 inline bool is_time_of_day(std::uint64_t word) {
-  const std::uint64_t value = word ^ 0x30303a30303a3030;  // "00:00:00"
+  const std::uint64_t value = word ^ 0x30303a30303a3030;                          // "00:00:00"
   const std::uint64_t above = value + (0x7f7f7f7f7f7f7f7f - 0x0905000905000902);  // each byte's bound: 2 9 0 5 9 0 5 9
   const auto hour = (value & 0xff) * 10 + (value >> 8 & 0xff);
   return ((value | above) & kHighBits) == 0 && hour < 24;

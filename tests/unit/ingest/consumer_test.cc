@@ -33,7 +33,8 @@ bool eventually(Predicate&& predicate) {
 std::vector<std::optional<std::string>> readings(std::size_t count) {
   std::vector<std::optional<std::string>> readings;
   for (std::size_t i = 0; i < count; ++i) {
-    readings.push_back(R"({"vehicleId":"V-7741","recordedAt":"2026-06-23T09:00:01.000Z","n":)" + std::to_string(i) + "}");
+    readings.push_back(R"({"vehicleId":"V-7741","recordedAt":"2026-06-23T09:00:01.000Z","n":)" + std::to_string(i) +
+                       "}");
   }
   return readings;
 }
@@ -86,8 +87,8 @@ TEST_F(ConsumerTest, SourcesAreNumberedByTopicAndPartition) {
   kafka.produce("b", 0, readings(10));
   consumer->start();
   ASSERT_TRUE(sink.wait_for_rows(60));
-  EXPECT_EQ(sink.offsets(), (RecordingSink::Offsets{
-                                {1, first_offsets(10)}, {2, first_offsets(20)}, {3, first_offsets(30)}}));
+  EXPECT_EQ(sink.offsets(),
+            (RecordingSink::Offsets{{1, first_offsets(10)}, {2, first_offsets(20)}, {3, first_offsets(30)}}));
 }
 
 TEST_F(ConsumerTest, MoreHandlesThanPartitionsAreFine) {
@@ -215,7 +216,8 @@ TEST_F(ConsumerTest, StoppingHandsOverWhatIsDecoded) {
 
 // Goal: partitions go to another group member and come back without a gap, a repeat or a stall, also when rows of them
 //       were waiting for a full sink meanwhile.
-// Method: a second consumer, as of another process, joins and leaves again while records keep coming and the first one's
+// Method: a second consumer, as of another process, joins and leaves again while records keep coming and the first
+// one's
 //         sink is full for one partition; so does a partition move between the first one's two members. What the first
 //         one was handed must go on where it stood.
 TEST_F(ConsumerTest, PartitionsThatComeBackGoOnWhereTheyStood) {

@@ -28,9 +28,35 @@ const std::vector<std::string>& real_records() {
 
 /// A few changes of the kinds that happen: bytes flipped, cut, doubled, and pieces of JSON put in.
 std::string mutate(std::string record, std::mt19937& random) {
-  static const std::vector<std::string> pieces = {"\"", "\\", ",", ":", "{", "}", "[", "]", "0", "9", ".", "-", "e5", "null", "true", " ",
-                                                  "\n", "\x80", "\xc3\xa4", "\\u00e4", "NaN", "META", "\"vehicleId\":", "1e400",
-                                                  "\"kind\":\"META\",", "{\"id\":1}", "12345678901234567890", "Z", "\x01"};
+  static const std::vector<std::string> pieces = {"\"",
+                                                  "\\",
+                                                  ",",
+                                                  ":",
+                                                  "{",
+                                                  "}",
+                                                  "[",
+                                                  "]",
+                                                  "0",
+                                                  "9",
+                                                  ".",
+                                                  "-",
+                                                  "e5",
+                                                  "null",
+                                                  "true",
+                                                  " ",
+                                                  "\n",
+                                                  "\x80",
+                                                  "\xc3\xa4",
+                                                  "\\u00e4",
+                                                  "NaN",
+                                                  "META",
+                                                  "\"vehicleId\":",
+                                                  "1e400",
+                                                  "\"kind\":\"META\",",
+                                                  "{\"id\":1}",
+                                                  "12345678901234567890",
+                                                  "Z",
+                                                  "\x01"};
   for (auto changes = random() % 4; changes > 0; --changes) {
     const std::size_t at = record.empty() ? 0 : random() % record.size();
     switch (random() % 5) {
@@ -47,7 +73,8 @@ std::string mutate(std::string record, std::mt19937& random) {
         record.insert(at, pieces[random() % pieces.size()]);
         break;
       default:
-        if (!record.empty() && record[at] >= '0' && record[at] <= '9') record[at] = static_cast<char>('0' + random() % 10);
+        if (!record.empty() && record[at] >= '0' && record[at] <= '9')
+          record[at] = static_cast<char>('0' + random() % 10);
     }
   }
   return record;

@@ -82,9 +82,10 @@ TEST(JsonDecoder, ALearnedShapeTakesNoBrokenRecord) {
 
 TEST(JsonDecoder, NumbersAreExact) {
   Decoding decoding;
-  for (const char* digits : {"9007199254740993", "18446744073709551615", "327267367867168100000", "0.1", "-0", "0.00", "100",
-                             "1.10", "-273.15", "99999999999999999999999999999999999999", "1E2", "1e-130", "9.9E125",
-                             "123456789012345678", "-123456789012345678", "12345678.12345678", "-0.12775812"}) {
+  for (const char* digits :
+       {"9007199254740993", "18446744073709551615", "327267367867168100000", "0.1", "-0", "0.00", "100", "1.10",
+        "-273.15", "99999999999999999999999999999999999999", "1E2", "1e-130", "9.9E125", "123456789012345678",
+        "-123456789012345678", "12345678.12345678", "-0.12775812"}) {
     for (std::size_t i = 0; i < kManyTimes; ++i) {
       const DecodedItem item = decoding.decode_one(reading(std::string(",\"n\":") + digits));
       ASSERT_EQ(item.attributes.at("n"), number(digits)) << digits;
@@ -97,7 +98,8 @@ TEST(JsonDecoder, ANumberThatDynamoDbCannotHoldRefusesTheRecordAndNoOther) {
   EXPECT_EQ(decoding.reason_for(reading(R"(,"n":1e400)")), RejectReason::kBadNumber);
   EXPECT_EQ(decoding.reason_for(reading(R"(,"n":1e126)")), RejectReason::kBadNumber);
   EXPECT_EQ(decoding.reason_for(reading(R"(,"n":1e-131)")), RejectReason::kBadNumber);
-  EXPECT_EQ(decoding.reason_for(reading(R"(,"n":[1.00000000000000000000000000000000000001])")), RejectReason::kBadNumber);
+  EXPECT_EQ(decoding.reason_for(reading(R"(,"n":[1.00000000000000000000000000000000000001])")),
+            RejectReason::kBadNumber);
   EXPECT_EQ(decoding.decode({kReading, reading(R"(,"n":1e400)"), kReading}).size(), 2U);
   EXPECT_THAT(decoding.rejected, ElementsAre(Rejected{1, RejectReason::kBadNumber}));
 }
@@ -141,9 +143,10 @@ TEST(JsonDecoder, OneInstantHasOneSortKeyHoweverItIsWritten) {
 }
 
 TEST(JsonDecoder, TimesTakeTheTablesPrecision) {
-  for (const auto& [precision, canonical] : {std::pair(model::TimePrecision::kSeconds, "TS#2026-06-23T09:00:01Z"),
-                                             std::pair(model::TimePrecision::kMillis, "TS#2026-06-23T09:00:01.230Z"),
-                                             std::pair(model::TimePrecision::kNanos, "TS#2026-06-23T09:00:01.230000000Z")}) {
+  for (const auto& [precision, canonical] :
+       {std::pair(model::TimePrecision::kSeconds, "TS#2026-06-23T09:00:01Z"),
+        std::pair(model::TimePrecision::kMillis, "TS#2026-06-23T09:00:01.230Z"),
+        std::pair(model::TimePrecision::kNanos, "TS#2026-06-23T09:00:01.230000000Z")}) {
     Decoding decoding(telemetry_mapping(), telemetry_table(precision));
     for (std::size_t i = 0; i < kManyTimes; ++i) {
       ASSERT_EQ(decoding.decode_one(R"({"vehicleId":"V","recordedAt":"2026-06-23T09:00:01.23Z"})").sort_key, canonical);
@@ -154,7 +157,8 @@ TEST(JsonDecoder, TimesTakeTheTablesPrecision) {
 TEST(JsonDecoder, NumbersAreTimesInTheMappingsUnit) {
   for (const auto& [unit, digits] :
        {std::pair(model::TimeUnit::kSeconds, "1782205201.23"), std::pair(model::TimeUnit::kMillis, "1782205201230"),
-        std::pair(model::TimeUnit::kMicros, "1782205201230000"), std::pair(model::TimeUnit::kNanos, "1782205201230000000"),
+        std::pair(model::TimeUnit::kMicros, "1782205201230000"),
+        std::pair(model::TimeUnit::kNanos, "1782205201230000000"),
         std::pair(model::TimeUnit::kMillis, "1.78220520123e12")}) {
     Mapping mapping = telemetry_mapping();
     mapping.time_unit = unit;
@@ -186,10 +190,32 @@ TEST(JsonDecoder, BadRecordsAreToldApartByReason) {
   Decoding decoding;
   EXPECT_EQ(decoding.reason_for(std::nullopt), RejectReason::kNullValue);
   EXPECT_EQ(decoding.reason_for(""), RejectReason::kEmptyValue);
-  for (const char* text : {" ", "{", "{\"a\":1,}", "{\"a\":1 \"b\":2}", "{\"a\" 1}", "{a:1}", "{\"vehicleId\":\"V\"} {}", "nul",
-                           "{\"vehicleId\":NaN}", "{\"vehicleId\":Infinity}", "{\"a\":[1,]}", "{\"a\":[1 2]}", "{\"a\":tru}",
-                           "{\"a\":truex}", "{\"a\":.5}", "{\"a\":+5}", "{\"a\":\"\\x\"}", "{\"a\":\"\xff\"}", "[1,2", "\"a",
-                           "{\"a\":\"\n\"}", "{\"\xc0\xaf\":1}", "1 2", "\xef\xbb\xbf{}", "{\"a\":\"\\ud800\"}", "{\"a\":{\"b\":[1}]}}"}) {
+  for (const char* text : {" ",
+                           "{",
+                           "{\"a\":1,}",
+                           "{\"a\":1 \"b\":2}",
+                           "{\"a\" 1}",
+                           "{a:1}",
+                           "{\"vehicleId\":\"V\"} {}",
+                           "nul",
+                           "{\"vehicleId\":NaN}",
+                           "{\"vehicleId\":Infinity}",
+                           "{\"a\":[1,]}",
+                           "{\"a\":[1 2]}",
+                           "{\"a\":tru}",
+                           "{\"a\":truex}",
+                           "{\"a\":.5}",
+                           "{\"a\":+5}",
+                           "{\"a\":\"\\x\"}",
+                           "{\"a\":\"\xff\"}",
+                           "[1,2",
+                           "\"a",
+                           "{\"a\":\"\n\"}",
+                           "{\"\xc0\xaf\":1}",
+                           "1 2",
+                           "\xef\xbb\xbf{}",
+                           "{\"a\":\"\\ud800\"}",
+                           "{\"a\":{\"b\":[1}]}}"}) {
     EXPECT_EQ(decoding.reason_for(text), RejectReason::kNotJson) << text;
   }
   for (const char* text : {"null", "[]", "[{\"a\":[1,2]}]", "12", " true ", "\"text\"", "-1.5e3"}) {
@@ -261,7 +287,8 @@ TEST(JsonDecoder, ANameTwiceIsRefused) {
 TEST(JsonDecoder, ListedAttributesAloneAreStoredUnderTheirNames) {
   Mapping mapping = telemetry_mapping();
   mapping.id_path = JsonPath::parse("asset.id").value();
-  mapping.attributes = attributes({{"location.lat", "lat"}, {"location.lon", "lon"}, {"tags", "labels"}, {"rpm", "rpm"}});
+  mapping.attributes =
+      attributes({{"location.lat", "lat"}, {"location.lon", "lon"}, {"tags", "labels"}, {"rpm", "rpm"}});
   Decoding decoding(mapping);
   const std::string record = R"({"recordedAt":"2026-06-23T09:00:01Z","asset":{"id":"A1","name":"x"},)"
                              R"("location":{"lat":51.507351,"alt":7,"lon":-0.127758},"noise":"n"})";
@@ -271,10 +298,11 @@ TEST(JsonDecoder, ListedAttributesAloneAreStoredUnderTheirNames) {
     ASSERT_EQ(item.partition_key, "VEH#A1");
     ASSERT_EQ(item.attributes, expected);
   }
-  EXPECT_EQ(decoding.decode_one(R"({"recordedAt":"2026-06-23T09:00:01Z","asset":{"id":"A1"},"location":5,"tags":["a",{}]})")
-                .attributes.at("labels")
-                .list.size(),
-            2U);
+  EXPECT_EQ(
+      decoding.decode_one(R"({"recordedAt":"2026-06-23T09:00:01Z","asset":{"id":"A1"},"location":5,"tags":["a",{}]})")
+          .attributes.at("labels")
+          .list.size(),
+      2U);
 }
 
 TEST(JsonDecoder, EveryFieldIsStoredButWhatMakesTheKeys) {
@@ -297,7 +325,8 @@ TEST(JsonDecoder, StoredMapsAndListsHaveTheBytesOfEqualApiValues) {
   Mapping mapping = telemetry_mapping();
   model::AttributeNames names;
   const auto decoder = make_json_decoder(mapping, telemetry_table(), names);
-  const std::vector<std::optional<std::string>> values = {reading(R"(,"m":{"z":[1,[],"t",{"y":2,"b":{}}],"a":1.50,"é":null})")};
+  const std::vector<std::optional<std::string>> values = {
+      reading(R"(,"m":{"z":[1,[],"t",{"y":2,"b":{}}],"a":1.50,"é":null})")};
   model::RowBatch batch;
   SourceState state{model::SourceId{1}};
   decoder->decode({state.source, views(values)}, state, kNowMs, batch, [](const Reject&) {});
@@ -369,9 +398,9 @@ TEST(JsonDecoder, VersionsFollowTheSourcesRunningMaximumOfTimestamps) {
   const std::vector<std::optional<std::string>> values(5, kReading);
   std::vector<model::RecordView> records = views(values);
   records[0].timestamp_ms = kNowMs - 5000;
-  records[1].timestamp_ms = kNowMs - 9000;                 // late
-  records[2].timestamp_ms = -1;                            // none
-  records[3].timestamp_ms = kNowMs + 3'600'000 + 1;        // more than an hour ahead
+  records[1].timestamp_ms = kNowMs - 9000;           // late
+  records[2].timestamp_ms = -1;                      // none
+  records[3].timestamp_ms = kNowMs + 3'600'000 + 1;  // more than an hour ahead
   records[4].timestamp_ms = kNowMs + 3'600'000;
   std::vector<std::int64_t> log_times;
   for (const DecodedItem& item : decoding.decode_views(records)) {
@@ -400,8 +429,8 @@ TEST(JsonDecoder, EveryReasonHasAName) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(RejectReason::kCount); ++i) {
     names.push_back(wire_name(static_cast<RejectReason>(i)));
   }
-  EXPECT_THAT(names, ElementsAre("null_value", "empty_value", "not_json", "not_an_object", "too_deep", "too_large", "no_id",
-                                 "no_time", "bad_time", "bad_number", "bad_key", "duplicate_name"));
+  EXPECT_THAT(names, ElementsAre("null_value", "empty_value", "not_json", "not_an_object", "too_deep", "too_large",
+                                 "no_id", "no_time", "bad_time", "bad_number", "bad_key", "duplicate_name"));
 }
 
 }  // namespace

@@ -63,8 +63,10 @@ TEST(Mapping, WhatDoesNotFitTheTableIsNamedBySetting) {
   EXPECT_THAT(complaint([](Mapping& m, Table&) { m.sort_key.suffix = "#x"; }), HasSubstr("#x"));
   EXPECT_THAT(complaint([](Mapping&, Table& t) { t.time_sort_key.reset(); }), HasSubstr("time sort key"));
   EXPECT_THAT(complaint([](Mapping&, Table& t) { t.key.sort_key.reset(); }), HasSubstr("no sort key"));
-  EXPECT_THAT(complaint([](Mapping&, Table& t) { t.key.sort_key->type = model::KeyType::kNumber; }), HasSubstr("type S"));
-  EXPECT_THAT(complaint([](Mapping&, Table& t) { t.key.partition_key.type = model::KeyType::kBinary; }), HasSubstr("type S"));
+  EXPECT_THAT(complaint([](Mapping&, Table& t) { t.key.sort_key->type = model::KeyType::kNumber; }),
+              HasSubstr("type S"));
+  EXPECT_THAT(complaint([](Mapping&, Table& t) { t.key.partition_key.type = model::KeyType::kBinary; }),
+              HasSubstr("type S"));
 }
 
 TEST(Mapping, AttributesThatClashAreNamed) {

@@ -43,7 +43,8 @@ class MockKafka {
   }
 
   /// Returns when the broker has them. No value: Kafka's null.
-  void produce(const std::string& topic, std::int32_t partition, const std::vector<std::optional<std::string>>& values) {
+  void produce(const std::string& topic, std::int32_t partition,
+               const std::vector<std::optional<std::string>>& values) {
     for (const auto& value : values) {
       const void* const data = value ? value->data() : nullptr;
       const std::size_t size = value ? value->size() : 0;

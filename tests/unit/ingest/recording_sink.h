@@ -73,7 +73,9 @@ class RecordingSink : public RowSink {
 
     model::Status offer() override {
       const std::lock_guard lock(sink_.mutex_);
-      const auto version = [this](const model::RowBatch::Row& row) { return model::RowView(rows_->row_bytes(row)).version(); };
+      const auto version = [this](const model::RowBatch::Row& row) {
+        return model::RowView(rows_->row_bytes(row)).version();
+      };
       const std::uint16_t source = version(rows_->rows.front()).source().value;
       sink_.changed_.notify_all();
       if (sink_.gone_) return {model::StatusCode::kStopping, "gone"};

@@ -35,7 +35,8 @@ TEST(PutSmallVarint, IsPutVarint) {
     char found[16] = {};
     const auto size = model::put_varint(expected, value) - expected;
     ASSERT_EQ(put_small_varint(found, value) - found, size) << value;
-    ASSERT_EQ(std::string(found, static_cast<std::size_t>(size)), std::string(expected, static_cast<std::size_t>(size)));
+    ASSERT_EQ(std::string(found, static_cast<std::size_t>(size)),
+              std::string(expected, static_cast<std::size_t>(size)));
   }
 }
 
@@ -48,7 +49,8 @@ TEST(FindClosingQuote, StopsAtWhatNeedsMoreThanALook) {
     const std::string plain(static_cast<std::size_t>(before), 'v');
     for (const char* behind : {"", "x", "\",\"more\":1}", "\x01\x80\\"}) {
       EXPECT_EQ(find(plain + "\"" + behind), before);
-      for (const char* odd : {"\\\"", "\n", "\x1f", "\x80", "\xc3\xa4"}) EXPECT_EQ(find(plain + odd + "\"" + behind), -1);
+      for (const char* odd : {"\\\"", "\n", "\x1f", "\x80", "\xc3\xa4"})
+        EXPECT_EQ(find(plain + odd + "\"" + behind), -1);
       EXPECT_EQ(find(plain + "\x7f !\"" + behind), before + 3);
     }
     EXPECT_EQ(find(plain), -1);
@@ -79,7 +81,8 @@ TEST(TakeSmallDecimal, PlainNumbersHaveTheirValue) {
 }
 
 TEST(TakeSmallDecimal, WhatIsNoJsonNumberIsNotTaken) {
-  for (const char* text : {"-", "--1", "01", "-01.5", ".5", "+1", "1.", "1.x", "-.5", "", "x", "00", "-00000000", "012345678"}) {
+  for (const char* text :
+       {"-", "--1", "01", "-01.5", ".5", "+1", "1.", "1.x", "-.5", "", "x", "00", "-00000000", "012345678"}) {
     const std::string padded = "[[[[[[[[" + std::string(text) + "}";
     SmallDecimal number;
     EXPECT_EQ(take_small_decimal(padded.data() + 8, padded.data() + padded.size(), number), nullptr) << text;
@@ -101,7 +104,8 @@ TEST(TimeText, TakesWhatTheParserTakesWithTheSameResult) {
   std::mt19937 random(3);
   const std::string alphabet = "0123456789:.-TZ+ tz";
   int taken = 0;
-  for (const auto precision : {model::TimePrecision::kSeconds, model::TimePrecision::kMillis, model::TimePrecision::kNanos}) {
+  for (const auto precision :
+       {model::TimePrecision::kSeconds, model::TimePrecision::kMillis, model::TimePrecision::kNanos}) {
     TimeText time(precision);
     for (int i = 0; i < 200'000; ++i) {
       std::string text = "2024-02-28T23:59:59";
