@@ -1,7 +1,6 @@
 #include "http_server.h"
 
 #include <pthread.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +11,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/status.hpp>
 #include <charconv>
@@ -27,6 +25,7 @@
 
 #include "drover/model/check.h"
 #include "drover/model/sync.h"
+#include "http_request.h"
 
 namespace drover::server {
 namespace {
@@ -38,111 +37,12 @@ using tcp = boost::asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t kReadSizeBytes = 16 * 1024;
-/// What a connection keeps of its body and answer buffers from one request to the next.
-constexpr std::size_t kKeptBufferSizeBytesMax = 256 * 1024;
 /// What is read and thrown away behind a refused request, so that closing doesn't reset the answer off the wire.
 constexpr std::size_t kLingerSizeBytesMax = 64 * 1024 * 1024;
 constexpr std::int64_t kLingerMs = 2'000;
-constexpr std::size_t kFieldOverheadBytes = 4;  // ": " and the line break
 
 std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
-}
-
-/// What is kept of a request. The strings are reused from request to request.
-struct ReceivedRequest {
-  std::string method;
-  std::string target;
-  std::string content_type;
-  std::string content_encoding;
-  std::string amz_target;
-  std::string host;
-  std::string body;
-  bool expects_continue = false;
-
-  void clear() {
-    for (std::string* text : {&method, &target, &content_type, &content_encoding, &amz_target, &host, &body})
-      text->clear();
-    expects_continue = false;
-  }
-};
-
-/// Beast's parser, keeping only the fields that a handler can see.
-class RequestParser final : public http::basic_parser<true> {
- public:
-  RequestParser(ReceivedRequest& request, const HttpServer::Options& options)
-      : request_(request), header_size_bytes_left_(options.header_size_bytes_max) {
-    eager(true);
-    header_limit(static_cast<std::uint32_t>(options.header_size_bytes_max));
-    body_limit(options.body_size_bytes_max);
-  }
-
- private:
-  void on_request_impl(http::verb, beast::string_view method, beast::string_view target, int, error_code&) override {
-    request_.method = view(method);
-    request_.target = view(target);
-  }
-  void on_response_impl(int, beast::string_view, int, error_code&) override {}
-  void on_field_impl(http::field field, beast::string_view name, beast::string_view value, error_code& error) override {
-    // header_limit() bounds what is not yet parsed, so one field; this bounds all of them.
-    const std::size_t size_bytes = name.size() + value.size() + kFieldOverheadBytes;
-    if (size_bytes > header_size_bytes_left_) {
-      error = http::error::header_limit;
-      return;
-    }
-    header_size_bytes_left_ -= size_bytes;
-    if (field == http::field::content_type) {
-      request_.content_type = view(value);
-    } else if (field == http::field::content_encoding) {
-      request_.content_encoding = view(value);
-    } else if (field == http::field::host) {
-      request_.host = view(value);
-    } else if (field == http::field::expect) {
-      request_.expects_continue = beast::iequals(value, "100-continue");
-    } else if (field == http::field::unknown && beast::iequals(name, "X-Amz-Target")) {
-      request_.amz_target = view(value);
-    }
-  }
-  void on_header_impl(error_code&) override {}
-  void on_body_init_impl(const boost::optional<std::uint64_t>& size, error_code&) override {
-    if (size) request_.body.reserve(std::min<std::size_t>(*size, kKeptBufferSizeBytesMax));
-  }
-  std::size_t on_body_impl(beast::string_view part, error_code&) override {
-    request_.body.append(part.data(), part.size());
-    return part.size();
-  }
-  void on_chunk_header_impl(std::uint64_t, beast::string_view, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view part, error_code& error) override {
-    return on_body_impl(part, error);
-  }
-  void on_finish_impl(error_code&) override {}
-
-  ReceivedRequest& request_;
-  std::size_t header_size_bytes_left_;
-};
-
-enum class Inflated { kOk, kBroken, kTooLarge };
-
-/// Replaces a gzip-compressed body by what it inflates to, at most `size_bytes_max`.
-Inflated inflate_body(std::string& body, std::size_t size_bytes_max) {
-  z_stream stream{};
-  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) return Inflated::kBroken;
-  stream.next_in = reinterpret_cast<Bytef*>(body.data());
-  stream.avail_in = static_cast<uInt>(body.size());
-  std::string out;
-  std::array<char, kReadSizeBytes> part;
-  int result = Z_OK;
-  while (result == Z_OK && out.size() <= size_bytes_max) {
-    stream.next_out = reinterpret_cast<Bytef*>(part.data());
-    stream.avail_out = static_cast<uInt>(part.size());
-    result = inflate(&stream, Z_NO_FLUSH);
-    out.append(part.data(), part.size() - stream.avail_out);
-  }
-  inflateEnd(&stream);
-  if (out.size() > size_bytes_max) return Inflated::kTooLarge;
-  if (result != Z_STREAM_END) return Inflated::kBroken;
-  body = std::move(out);
-  return Inflated::kOk;
 }
 
 /// The open connections of all loops.
@@ -271,7 +171,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void begin_request() {
     request_.clear();
-    if (request_.body.capacity() > kKeptBufferSizeBytesMax) request_.body.shrink_to_fit();
     parser_.emplace(request_, loop_->options());
     state_ = State::kIdle;
     deadline_ = loop_->tick_after(loop_->options().idle_timeout_ms);

@@ -21,18 +21,12 @@ ApiError too_deep() {
       "limit");
 }
 
-void check_name(std::string_view name) {
-  if (name.size() > model::kAttributeNameSizeBytesMax) {
-    throw invalid_parameter("Attribute name is too large, must be less than 65536 bytes");
-  }
-}
-
 AttributeValue read_value(const json::value& json, std::size_t depth);
 
 model::Item read_map(const json::object& object, std::size_t depth) {
   model::Item map;
   for (const auto& [key, value] : object) {
-    check_name(key);
+    check_attribute_name(key);
     map.emplace(key, read_value(value, depth));
   }
   return map;
@@ -195,6 +189,12 @@ AttributeValue read_value(const json::value& value) {
 model::Item read_item(const json::object& object) {
   if (object.if_contains("") != nullptr) throw invalid_parameter("Attribute name must not be empty");
   return read_map(object, 0);
+}
+
+void check_attribute_name(std::string_view name) {
+  if (name.size() > model::kAttributeNameSizeBytesMax) {
+    throw invalid_parameter("Attribute name is too large, must be less than 65536 bytes");
+  }
 }
 
 void check_depth(const model::Item& item) {

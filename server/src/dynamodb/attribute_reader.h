@@ -15,6 +15,9 @@ model::AttributeValue read_value(const boost::json::value& value);
 /// A map of such; names are checked too.
 model::Item read_item(const boost::json::object& object);
 
+/// Refuses names of attributes that are too long; throws a ValidationException.
+void check_attribute_name(std::string_view name);
+
 /// Whether lists and maps nest deeper than DynamoDB allows; throws a ValidationException if so.
 void check_depth(const model::Item& item);
 

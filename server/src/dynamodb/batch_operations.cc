@@ -319,10 +319,9 @@ void batch_write_item(store::Store& store, const json::object& request, Reply re
 
   const auto batch = std::make_shared<BatchWrite>(std::move(reply), report, writes.size());
   for (PreparedWrite& prepared : writes) {
-    const std::shared_ptr<store::Table> table = prepared.write->table;
     prepared.write->finish = [batch](ItemWrite& write, const model::Status& status) { batch->finish(write, status); };
-    const model::Status status = submit(std::move(prepared.write), std::move(prepared.key));
-    if (!status.ok()) batch->leave_over(table->schema().name, json::serialize(*prepared.request));
+    const model::Status status = submit(prepared.write, std::move(prepared.key));
+    if (!status.ok()) batch->leave_over(prepared.write->table->schema().name, json::serialize(*prepared.request));
   }
 }
 

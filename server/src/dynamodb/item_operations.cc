@@ -70,6 +70,12 @@ WriteRequest read_write(store::Store& store, const json::object& request, ItemWr
   return read;
 }
 
+std::vector<expression::Path> touched_paths(const expression::Update& update) {
+  std::vector<expression::Path> paths;
+  for (const expression::UpdateAction& action : update.actions) paths.push_back(action.path);
+  return paths;
+}
+
 /// What an answer gives back of the item; empty if nothing.
 model::Item returned_attributes(const ItemWrite& write, ReturnValues returned) {
   const bool old = returned == ReturnValues::kAllOld || returned == ReturnValues::kUpdatedOld;
@@ -77,9 +83,7 @@ model::Item returned_attributes(const ItemWrite& write, ReturnValues returned) {
   if (returned == ReturnValues::kNone || !item) return {};
   if (returned == ReturnValues::kAllOld || returned == ReturnValues::kAllNew) return *item;
   if (!write.expressions.update) return {};
-  std::vector<expression::Path> touched;
-  for (const expression::UpdateAction& action : write.expressions.update->actions) touched.push_back(action.path);
-  return expression::Projection(touched).project(*item);
+  return expression::Projection(touched_paths(*write.expressions.update)).project(*item);
 }
 
 std::string write_answer(const ItemWrite& write, ReturnValues returned, CapacityReport capacity) {
@@ -100,35 +104,27 @@ std::string write_answer(const ItemWrite& write, ReturnValues returned, Capacity
   return out;
 }
 
-void submit(WriteRequest&& read, EncodedKey&& key, Reply&& reply) {
+void submit(const WriteRequest& read, EncodedKey&& key, Reply&& reply) {
   read.write->finish = [reply = std::move(reply), returned = read.returned, capacity = read.capacity](
                            ItemWrite& write, const model::Status& status) {
     if (!status.ok()) return reply.fail(unavailable());
     if (write.error) return reply.fail(*write.error);
     reply.ok(write_answer(write, returned, capacity));
   };
-  const std::shared_ptr<store::Table> table = read.write->table;
-  const model::Status status = server::submit(std::move(read.write), std::move(key));
+  const model::Status status = server::submit(read.write, std::move(key));
   if (status.code() == model::StatusCode::kFull) throw throttled();
   if (!status.ok()) throw table_not_found();
 }
 
-/// The table's key stays as it is, and paths into key attributes lead nowhere.
+/// The table's key stays as it is.
 void check_update(const model::TableSchema& table, const RequestExpressions& expressions) {
   if (!expressions.update) return;
-  for (const expression::UpdateAction& action : expressions.update->actions) {
-    const std::string& attribute = action.path.head();
-    if (is_key_attribute(table.key, attribute)) {
-      throw invalid_parameter("Cannot update attribute " + attribute + ". This attribute is part of the key");
-    }
-    if (!action.path.nested()) continue;
-    for (const model::IndexSchema& index : table.indexes) {
-      if (!is_key_attribute(index.key, attribute)) continue;
-      throw validation_error(
-          "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: IndexKey: " +
-          attribute);
-    }
+  const std::vector<expression::Path> paths = touched_paths(*expressions.update);
+  for (const expression::Path& path : paths) {
+    if (!is_key_attribute(table.key, path.head())) continue;
+    throw invalid_parameter("Cannot update attribute " + path.head() + ". This attribute is part of the key");
   }
+  check_scalar_keys(table, paths);
 }
 
 }  // namespace
@@ -149,7 +145,10 @@ std::string get_item(store::Store& store, const json::object& request) {
 
   const ReadTarget target{table->schema(), nullptr};
   PageOptions options;
-  if (expressions.projection) options.projection = &*expressions.projection;
+  if (expressions.projection) {
+    check_scalar_keys(target.table, *expressions.projection);
+    options.projection = &*expressions.projection;
+  }
   std::string out = "{\"Item\":";
   Page page(target, store.names(), options, out);
   read_one(*table, encode_key(target.table, key), page);
@@ -168,25 +167,25 @@ std::string get_item(store::Store& store, const json::object& request) {
 
 void put_item(store::Store& store, const json::object& request, Reply reply) {
   static const ExpressionParameters kParameters{{"ConditionExpression"}, {"Expected", "ConditionalOperator"}};
-  WriteRequest read = read_write(store, request, ItemWrite::Kind::kPut, "Item", kParameters);
+  const WriteRequest read = read_write(store, request, ItemWrite::Kind::kPut, "Item", kParameters);
   EncodedKey key = encode_item_key(read.write->table->schema(), read.write->item);
-  submit(std::move(read), std::move(key), std::move(reply));
+  submit(read, std::move(key), std::move(reply));
 }
 
 void delete_item(store::Store& store, const json::object& request, Reply reply) {
   static const ExpressionParameters kParameters{{"ConditionExpression"}, {"Expected", "ConditionalOperator"}};
-  WriteRequest read = read_write(store, request, ItemWrite::Kind::kDelete, "Key", kParameters);
+  const WriteRequest read = read_write(store, request, ItemWrite::Kind::kDelete, "Key", kParameters);
   EncodedKey key = encode_key(read.write->table->schema(), read.write->item);
-  submit(std::move(read), std::move(key), std::move(reply));
+  submit(read, std::move(key), std::move(reply));
 }
 
 void update_item(store::Store& store, const json::object& request, Reply reply) {
   static const ExpressionParameters kParameters{{"UpdateExpression", "ConditionExpression"},
                                                 {"AttributeUpdates", "Expected", "ConditionalOperator"}};
-  WriteRequest read = read_write(store, request, ItemWrite::Kind::kUpdate, "Key", kParameters);
+  const WriteRequest read = read_write(store, request, ItemWrite::Kind::kUpdate, "Key", kParameters);
   EncodedKey key = encode_key(read.write->table->schema(), read.write->item);
   check_update(read.write->table->schema(), read.write->expressions);
-  submit(std::move(read), std::move(key), std::move(reply));
+  submit(read, std::move(key), std::move(reply));
 }
 
 }  // namespace drover::server

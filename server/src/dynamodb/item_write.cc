@@ -52,7 +52,8 @@ Decision decide_update(ItemWrite& write) {
     if (!write.before && !update->actions.empty() && expression::only_removes(*update)) return {};
   }
   check_depth(item);
-  check_index_keys(write.table->schema(), item);
+  check_index_keys(write.table->schema(), item,
+                   write.expressions.legacy_update ? ItemOrigin::kRequest : ItemOrigin::kUpdateExpression);
   if (model::item_size_bytes(item) > model::kItemSizeBytesMax) {
     throw validation_error("Item size to update has exceeded the maximum allowed size");
   }
@@ -81,7 +82,7 @@ Decision decide(ItemWrite& write, std::optional<std::string_view> present) {
 
 }  // namespace
 
-model::Status submit(std::shared_ptr<ItemWrite> write, EncodedKey key) {
+model::Status submit(const std::shared_ptr<ItemWrite>& write, EncodedKey key) {
   store::Table& table = *write->table;
   if (write->kind == ItemWrite::Kind::kPut) write->encoded = encode_attributes(*write, write->item);
   store::ItemWrite stored;

@@ -41,7 +41,7 @@ struct ItemWrite {
 };
 
 /// Hands a write to the store. Fails as store::Table::write() does; `finish` is then not called.
-model::Status submit(std::shared_ptr<ItemWrite> write, EncodedKey key);
+model::Status submit(const std::shared_ptr<ItemWrite>& write, EncodedKey key);
 
 /// Refuses items that are larger than 400 KB; throws a ValidationException.
 void check_item_size(const model::Item& item);

@@ -1,6 +1,7 @@
 #include "dynamodb/keys.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,22 +63,29 @@ const AttributeValue& key_element(const model::Item& key, const KeyAttribute& at
 }
 
 void check_index_key(const model::IndexSchema& index, const KeyAttribute& attribute, const model::Item& item,
-                     std::size_t size_bytes_max) {
+                     std::size_t size_bytes_max, ItemOrigin origin) {
   const auto found = item.find(attribute.name);
   if (found == item.end()) return;
   const AttributeValue& value = found->second;
   const model::AttributeType wanted = expression::attribute_type(attribute.type);
+  const bool updated = origin == ItemOrigin::kUpdateExpression;
+  if (value.type != wanted && updated) {
+    throw validation_error("The update expression attempted to update the secondary index key to unsupported type");
+  }
   if (value.type != wanted) {
     throw invalid_parameter("Type mismatch for Index Key " + attribute.name +
                             " Expected: " + std::string(model::wire_name(wanted)) +
                             " Actual: " + std::string(model::wire_name(value.type)) + " IndexName: " + index.name);
   }
   if (attribute.type != model::KeyType::kNumber && value.bytes.empty()) {
+    const std::string what = attribute.type == model::KeyType::kString ? "string" : "binary";
     throw validation_error(
-        "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The "
-        "AttributeValue for a key attribute cannot contain an empty " +
-        std::string(attribute.type == model::KeyType::kString ? "string" : "binary") +
-        " value. IndexName: " + index.name + ", IndexKey: " + attribute.name);
+        "One or more parameter values are not valid. " +
+        std::string(updated ? "The update expression attempted to update a secondary index key to a value that is not "
+                              "supported. "
+                            : "A value specified for a secondary index key is not supported. ") +
+        "The AttributeValue for a key attribute cannot contain an empty " + what + " value." +
+        (updated ? "" : " IndexName: " + index.name + ", IndexKey: " + attribute.name));
   }
   Bytes ignored;
   check(model::append_key(ignored, attribute, value, size_bytes_max));
@@ -154,14 +162,26 @@ EncodedKey encode_item_key(const model::TableSchema& table, const model::Item& i
     if (found == item.end()) throw invalid_parameter("Missing the key " + attribute.name + " in the item");
     return found->second;
   });
-  check_index_keys(table, item);
+  check_index_keys(table, item, ItemOrigin::kRequest);
   return key;
 }
 
-void check_index_keys(const model::TableSchema& table, const model::Item& item) {
+void check_index_keys(const model::TableSchema& table, const model::Item& item, ItemOrigin origin) {
   for (const model::IndexSchema& index : table.indexes) {
-    check_index_key(index, index.key.partition_key, item, model::kPartitionKeySizeBytesMax);
-    if (index.key.sort_key) check_index_key(index, *index.key.sort_key, item, model::kSortKeySizeBytesMax);
+    check_index_key(index, index.key.partition_key, item, model::kPartitionKeySizeBytesMax, origin);
+    if (index.key.sort_key) check_index_key(index, *index.key.sort_key, item, model::kSortKeySizeBytesMax, origin);
+  }
+}
+
+void check_scalar_keys(const model::TableSchema& table, const std::vector<expression::Path>& paths) {
+  const std::string problem =
+      "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: ";
+  for (const expression::Path& path : paths) {
+    if (!path.nested()) continue;
+    if (is_key_attribute(table.key, path.head())) throw validation_error(problem + "Key: " + path.head());
+    for (const model::IndexSchema& index : table.indexes) {
+      if (is_key_attribute(index.key, path.head())) throw validation_error(problem + "IndexKey: " + path.head());
+    }
   }
 }
 

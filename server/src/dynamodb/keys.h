@@ -1,6 +1,7 @@
 #pragma once
 
-#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "drover/model/attribute.h"
 #include "drover/model/bytes.h"
@@ -37,8 +38,13 @@ EncodedKey encode_key(const model::TableSchema& table, const model::Item& key);
 /// The key of a whole item, whose attributes must suit the keys of all indexes too.
 EncodedKey encode_item_key(const model::TableSchema& table, const model::Item& item);
 
-/// Whether an item's attributes suit the indexes' keys.
-void check_index_keys(const model::TableSchema& table, const model::Item& item);
+/// Refuses attributes that do not suit the indexes' keys. DynamoDB has words of its own for what an UpdateExpression
+/// made.
+enum class ItemOrigin { kRequest, kUpdateExpression };
+void check_index_keys(const model::TableSchema& table, const model::Item& item, ItemOrigin origin);
+
+/// Key attributes are scalars: no path leads into them.
+void check_scalar_keys(const model::TableSchema& table, const std::vector<expression::Path>& paths);
 
 /// Whether the attribute is part of the table's own key.
 bool is_key_attribute(const model::KeySchema& key, std::string_view attribute);

@@ -165,7 +165,10 @@ class LegacyReader {
   }
 
  private:
-  static Path top_level(std::string_view attribute) { return Path{{std::string(attribute)}}; }
+  static Path top_level(std::string_view attribute) {
+    check_attribute_name(attribute);
+    return Path{{std::string(attribute)}};
+  }
   static Operand operand(const AttributeValue* value) { return {.path = {}, .value = value}; }
 
   const AttributeValue* keep(AttributeValue&& value) { return &out_.constants.emplace_back(std::move(value)); }

@@ -65,7 +65,7 @@ void check_select(const ReadRequest& read, const json::object& request, std::str
 void check_projected(const ReadRequest& read) {
   const ReadTarget target = read.target();
   if (!target.global() || target.index->projection == model::ProjectionType::kAll) return;
-  const std::string name = target.index->name;
+  const std::string& name = target.index->name;
   if (read.select == "ALL_ATTRIBUTES") {
     throw invalid_parameter("Select type ALL_ATTRIBUTES is not supported for global secondary index " + name +
                             " because its projection type is not ALL");
@@ -75,7 +75,8 @@ void check_projected(const ReadRequest& read) {
   for (const std::string& attribute : expression::Projection(*read.expressions.projection).attributes()) {
     if (is_key_attribute(target.table.key, attribute) || is_key_attribute(target.index->key, attribute)) continue;
     if (std::find(included.begin(), included.end(), attribute) != included.end()) continue;
-    throw invalid_parameter("Global secondary index " + name + " does not project [" + attribute + "]");
+    throw invalid_parameter(std::string("Global secondary index ").append(name) + " does not project [" + attribute +
+                            "]");
   }
 }
 
@@ -110,6 +111,7 @@ ReadRequest read_request(store::Store& store, const json::object& request, const
     throw validation_error("Consistent reads are not supported on global secondary indexes");
   }
   check_projected(read);
+  if (read.expressions.projection) check_scalar_keys(target.table, *read.expressions.projection);
   return read;
 }
 

@@ -83,8 +83,9 @@ GivenKey read_key_schema(const json::object& object, const std::string& member, 
 
 /// `index` tells the words for a key attribute that is not defined: DynamoDB has different ones for a table's.
 model::KeySchema to_key_schema(const GivenKey& given, const std::vector<Definition>& definitions, bool index) {
-  std::vector<std::string> defined;
-  for (const Definition& definition : definitions) defined.push_back(definition.name);
+  std::vector<std::string> defined(definitions.size());
+  std::transform(definitions.begin(), definitions.end(), defined.begin(),
+                 [](const Definition& each) { return each.name; });
   if (!index && given.names.size() > defined.size()) {
     throw validation_error("Invalid KeySchema: Some index key attribute have no definition");
   }

@@ -286,6 +286,7 @@ class Parser {
     // In their order a path stands directly in front of what it contains, and names in a map in front of indexes at the
     // same place; so it is enough to look at neighbours.
     std::vector<const Path*> sorted;
+    sorted.reserve(paths.size());
     for (const Path& path : paths) sorted.push_back(&path);
     std::sort(sorted.begin(), sorted.end(),
               [](const Path* a, const Path* b) { return std::tie(*a, a) < std::tie(*b, b); });

@@ -345,7 +345,7 @@ TEST_F(Items, EveryTypeComesBackInCanonicalForm) {
   create_readings();
   put("a", "1", R"('n':{'N':'+1.50e1'},'b':{'B':'AAEC/w=='},'bool':{'BOOL':false},
       'null':{'NULL':true},'ss':{'SS':['b','a']},'ns':{'NS':['10','9.0']},'bs':{'BS':['Ag==','AQ==']},
-      'l':{'L':[{'S':''},{'L':[]},{'M':{}}]},'m':{'M':{'k':{'N':'-0'}}},'empty':{'S':''},'big':{'N':'1e125'}})");
+      'l':{'L':[{'S':''},{'L':[]},{'M':{}}]},'m':{'M':{'k':{'N':'-0'}}},'empty':{'S':''},'big':{'N':'1e125'})");
   const Answer answer = ok("GetItem", "{'TableName':'readings','Key':{'pk':{'S':'a'},'sk':{'S':'1'}}}");
   EXPECT_EQ(answer.at("/Item/n/N").as_string(), "15");
   EXPECT_EQ(answer.at("/Item/b/B").as_string(), "AAEC/w==");
@@ -577,6 +577,47 @@ TEST_F(Items, UpdateCannotChangeTheKey) {
   invalid("UpdateItem",
           "{'TableName':'readings','Key':{'pk':{'S':'a'},'sk':{'S':'1'}},'UpdateExpression':'SET depot = :v',"
           "'ExpressionAttributeValues':{':v':{'N':'2'}}}");
+}
+
+TEST_F(Items, AnUpdateMustLeaveIndexKeysUsable) {
+  create_readings();
+  const auto update = [&](const std::string& value) {
+    return invalid("UpdateItem",
+                   "{'TableName':'readings','Key':{'pk':{'S':'a'},'sk':{'S':'1'}},'UpdateExpression':'SET depot = :v',"
+                   "'ExpressionAttributeValues':{':v':" +
+                       value + "}}");
+  };
+  EXPECT_EQ(update("{'N':'2'}"),
+            "The update expression attempted to update the secondary index key to unsupported type");
+  EXPECT_EQ(
+      update("{'S':''}"),
+      "One or more parameter values are not valid. The update expression attempted to update a secondary index key to "
+      "a "
+      "value that is not supported. The AttributeValue for a key attribute cannot contain an empty string value.");
+}
+
+TEST_F(Items, PathsCannotLeadIntoKeys) {
+  create_readings();
+  const std::string problem =
+      "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: ";
+  const std::string key = "{'TableName':'readings','Key':{'pk':{'S':'a'},'sk':{'S':'1'}}";
+  EXPECT_EQ(invalid("GetItem", key + ",'ProjectionExpression':'pk.x'}"), problem + "Key: pk");
+  EXPECT_EQ(invalid("UpdateItem", key + ",'UpdateExpression':'REMOVE depot[0]'}"), problem + "IndexKey: depot");
+}
+
+TEST_F(Items, AttributeNamesAreShorterThan64Kilobytes) {
+  create_readings();
+  const std::string longest(65'535, 'x');
+  put("a", "1", "'" + longest + "':{'N':'1'}");
+  const std::string key = "{'TableName':'readings','Key':{'pk':{'S':'a'},'sk':{'S':'1'}}";
+  EXPECT_TRUE(ok("GetItem", key + ",'AttributesToGet':['" + longest + "']}").has("/Item/" + longest));
+  for (const std::string& body :
+       {"{'TableName':'readings','Item':{'pk':{'S':'a'},'sk':{'S':'1'},'" + longest + "x':{'N':'1'}}}",
+        key + ",'AttributesToGet':['" + longest + "x']}",
+        key + ",'ProjectionExpression':'#n','ExpressionAttributeNames':{'#n':'" + longest + "x'}}"}) {
+    const std::string message = invalid(body.find("Item") != std::string::npos ? "PutItem" : "GetItem", body);
+    EXPECT_NE(message.find("Attribute name is too large, must be less than 65536 bytes"), std::string::npos) << message;
+  }
 }
 
 TEST_F(Items, LegacyParametersDoTheSame) {
