@@ -2,13 +2,14 @@
 
 Method: it runs for 20 seconds with --record, which writes down every record that is fed. A naive model of the records
 up to the first empty line (where live feeding begins) says what the four queries must have found; the printed tables and
-numbers are compared with it. A second run is ended by Ctrl-C.
+numbers are compared with it. Others end with Ctrl-C, and go through a real Kafka.
 """
 
 import collections
 import datetime
 import decimal
 import json
+import pathlib
 import re
 import signal
 import socket
@@ -103,7 +104,8 @@ class Run:
         raise AssertionError(f"no line with {pattern!r} in:\n{self.text()}")
 
     def finish(self):
-        self.lines.extend(self.process.stdout)
+        with self.process.stdout as rest:
+            self.lines.extend(rest)
         code = self.process.wait()
         self.timer.cancel()
         return code
@@ -117,28 +119,70 @@ def fetch(address):
         return answer.read().decode()
 
 
-class Quickstart(unittest.TestCase):
-    def test_shown_answers_are_what_was_fed(self):
-        with tempfile.TemporaryDirectory() as folder:
-            record_file = folder + "/records"
-            run = Run("--seconds", "20", "--record", record_file)
-            metrics = run.read_until(r"^Metrics +(\S+)").group(1)
-            self.assertIn("drover_records_consumed_total", fetch(metrics))
-            heat = run.read_until(r"^Heat +(\S+)").group(1)
-            self.assertIn("VEH#" + VEHICLE, fetch(heat))
-            live = run.read_until(r"^[\d,]+ records/s, lag [\d,]+, \d+ shards, ").string
-            self.assertIn("VEH#" + VEHICLE, live)
-            code = run.finish()
-            self.assertEqual(code, 0, run.text())
-            self.assertEqual(run.lines[-1], "Stopped.\n")
-            with open(record_file, encoding="utf-8") as records:
-                history = records.read().split("\n\n")[0].splitlines()
+class Kafka:
+    """A real broker in a folder of its own."""
 
-        model = Model(history)
+    SCRIPT = str(pathlib.Path(__file__).parent.parent / "support" / "kafka-broker")
+
+    def __init__(self, folder):
+        self.folder = folder
+        with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+            ports = [str(each.getsockname()[1]) for each in (one, two)]
+        subprocess.run([self.SCRIPT, "start", folder, *ports], check=True)
+        self.address = "127.0.0.1:" + ports[0]
+
+    def stop(self):
+        subprocess.run([self.SCRIPT, "stop", self.folder], check=True)
+
+
+class Quickstart(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.record_file = self.folder.name + "/records"
+
+    def test_shown_answers_are_what_was_fed(self):
+        run = Run("--seconds", "20", "--record", self.record_file)
+        metrics = run.read_until(r"^Metrics +(\S+)").group(1)
+        self.assertIn("drover_records_consumed_total", fetch(metrics))
+        heat = run.read_until(r"^Heat +(\S+)").group(1)
+        self.assertIn("VEH#" + VEHICLE, fetch(heat))
+        live = run.read_until(r"^[\d,]+ records/s, lag [\d,]+, \d+ shards, ").string
+        self.assertIn("VEH#" + VEHICLE, live)
+        self.assert_ended_cleanly(run)
+        self.check_answers(run)
+
+    def test_feeds_and_reads_a_real_kafka(self):
+        kafka = Kafka(self.folder.name + "/kafka")
+        self.addCleanup(kafka.stop)
+        arguments = ["--kafka", kafka.address, "--topic", "fleet"]
+        first = Run(*arguments, "--feed", "--record", self.record_file)
+        first.read_until("^DynamoDB API")
+        first.process.send_signal(signal.SIGINT)
+        self.assert_ended_cleanly(first)
+        whole = self.check_answers(first)[0]
+        second = Run(*arguments)
+        second.read_until("^DynamoDB API")
+        second.process.send_signal(signal.SIGINT)
+        self.assert_ended_cleanly(second)
+        again = self.answers(second)[0]
+        self.assertEqual(again.rows, whole.rows)
+        self.assertGreaterEqual(again.scan_items, whole.scan_items)
+
+    def assert_ended_cleanly(self, run):
+        self.assertEqual(run.finish(), 0, run.text())
+        self.assertEqual(run.lines[-1], "Stopped.\n")
+
+    def answers(self, run):
         text = run.text()
         parts = re.split(r"^(\d)  ", text[:text.index("From the start to here")], flags=re.MULTILINE)
         self.assertEqual(parts[1::2], ["1", "2", "3", "4"], text)
-        whole, slice_, meta, depot = (Shown(part) for part in parts[2::2])
+        return [Shown(part) for part in parts[2::2]]
+
+    def check_answers(self, run):
+        with open(self.record_file, encoding="utf-8") as records:
+            model = Model(records.read().split("\n\n")[0].splitlines())
+        whole, slice_, meta, depot = answers = self.answers(run)
 
         rows = model.rows(VEHICLE)
         self.check(whole, rows, model)
@@ -157,6 +201,7 @@ class Quickstart(unittest.TestCase):
                          [row["recordedAt"] for row in readings[:len(depot.rows)]])
         for row in depot.rows:
             self.assertIn(row, readings[:1000])
+        return answers
 
     def check(self, shown, expected, model):
         self.assertEqual(shown.items_read, len(expected), shown.words)
@@ -169,8 +214,7 @@ class Quickstart(unittest.TestCase):
         run = Run()
         run.read_until(r"^[\d,]+ records/s, lag ")
         run.process.send_signal(signal.SIGINT)
-        self.assertEqual(run.finish(), 0, run.text())
-        self.assertEqual(run.lines[-1], "Stopped.\n")
+        self.assert_ended_cleanly(run)
 
     def test_taken_port_is_named_in_one_line(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:

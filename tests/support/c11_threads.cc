@@ -1,6 +1,6 @@
-// ThreadSanitizer follows POSIX threads but not C11's, which librdkafka is built on: it would crash in the first one, and
-// then not know of any lock. Here C11's calls are POSIX's, in whatever program links this file; glibc makes both of the
-// same types. Without the sanitizer nothing is defined.
+// ThreadSanitizer follows POSIX threads but not C11's, which librdkafka is built on: it would crash in the first one,
+// and then not know of any lock. Here C11's calls are POSIX's, in whatever program links this file; glibc makes both of
+// the same types. Without the sanitizer nothing is defined.
 #if defined(__SANITIZE_THREAD__)
 
 #include <pthread.h>

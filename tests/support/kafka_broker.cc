@@ -252,7 +252,8 @@ void KafkaBroker::delete_topic(const std::string& topic) {
 
 void KafkaBroker::produce(const std::string& topic, std::int32_t partition,
                           const std::vector<ProducedRecord>& records) {
-  const Handle handle(RD_KAFKA_PRODUCER, bootstrap_, {{"enable.idempotence", "true"}, {"linger.ms", "5"}});
+  const Handle handle(RD_KAFKA_PRODUCER, bootstrap_,
+                      {{"enable.idempotence", "true"}, {"linger.ms", "5"}, {"message.max.bytes", "100000000"}});
   const std::int64_t before = end_offset(topic, partition);
   for (const ProducedRecord& record : records) {
     while (true) {
