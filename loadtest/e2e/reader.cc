@@ -173,8 +173,8 @@ class Handle {
 int run(const Options& options) {
   Progress progress(options.records);
   {
-    std::vector<std::unique_ptr<Handle>> handles;
-    for (int i = 0; i < options.handles; ++i) handles.push_back(std::make_unique<Handle>(options, progress));
+    std::vector<std::unique_ptr<Handle>> handles(static_cast<std::size_t>(options.handles));
+    for (auto& handle : handles) handle = std::make_unique<Handle>(options, progress);
   }
   std::printf("{\"records\": %lld, \"seconds\": %.6f, \"cpu_s\": %.6f, \"peak_rss_bytes\": %lld}\n",
               static_cast<long long>(options.records), progress.watch().wall_s(), progress.watch().cpu_s(),

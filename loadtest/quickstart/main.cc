@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "drover/server/pipeline.h"
 #include "loadtest/fleet/fleet.h"
@@ -101,19 +102,28 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
-/// Waits until everything that is in Kafka now can be queried. Whether it came to that before it was time to stop.
-bool catch_up(server::Pipeline& pipeline, KafkaFeed* feed, const Feeder* feeder, StopSignal& stop) {
+/// Waits until everything that is in Kafka now can be queried. kUnavailable: nothing can be read, and why; kStopping:
+/// it is time to stop.
+model::Status catch_up(server::Pipeline& pipeline, KafkaFeed* feed, const Feeder* feeder, StopSignal& stop) {
   const auto give_up = Clock::now() + kCatchUpMax;
-  while (Clock::now() < give_up) {
-    if (stop.wait(std::chrono::milliseconds(50))) return false;
+  bool told = false;
+  for (;;) {
+    const bool time_to_stop = stop.wait(std::chrono::milliseconds(50));
     const ingest::IngestStats stats = pipeline.ingest_stats();
     std::int64_t lag = 0;
     for (const ingest::PartitionStats& partition : stats.partitions) lag += partition.lag_records;
     const bool fed = feeder == nullptr || (feeder->history_sent() && records_ahead(*feed, pipeline) == 0);
-    if (stats.connected && fed && lag == 0 && pipeline.store().idle()) return true;
+    if (stats.connected && fed && lag == 0 && pipeline.store().idle()) return {};
+
+    const bool unavailable = !stats.connected && !stats.last_error.empty();
+    if (time_to_stop || Clock::now() > give_up) {
+      if (unavailable) return {model::StatusCode::kUnavailable, stats.last_error};
+      if (time_to_stop) return {model::StatusCode::kStopping, "stopped before everything was read"};
+      say("Not everything was read within a minute; the answers show what is there.\n");
+      return {};
+    }
+    if (unavailable && !std::exchange(told, true)) say("Waiting        " + stats.last_error + '\n');
   }
-  say("Not everything was read within a minute; the answers show what is there.\n");
-  return true;
 }
 
 model::Status show_answers(const Options& options, const server::Address& api) {
@@ -200,21 +210,22 @@ int run(Options options) {
         " minutes of readings are on their way…\n\n");
   }
 
-  model::Status answered;
-  if (catch_up(*pipeline, feed.get(), feeder.get(), stop)) {
-    answered = show_answers(options, pipeline->api_address());
+  model::Status status = catch_up(*pipeline, feed.get(), feeder.get(), stop);
+  if (status.ok()) status = show_answers(options, pipeline->api_address());
+  if (status.ok()) {
     char took[80];
     std::snprintf(took, sizeof took, "From the start to here: %.1f s.\n\n",
                   std::chrono::duration<double>(Clock::now() - begin).count());
     say(took);
     show_addresses(*pipeline, options);
     if (feeder) feeder->go_live();
-    if (answered.ok()) show_live(*pipeline, stop);
+    show_live(*pipeline, stop);
   }
 
   feeder.reset();
   const model::Status stopped = pipeline->stop();
-  if (!answered.ok()) return fail(answered.message());
+  if (status.code() == model::StatusCode::kUnavailable) return fail(status.message(), server::kExitUnavailable);
+  if (!status.ok() && status.code() != model::StatusCode::kStopping) return fail(status.message());
   if (!stopped.ok()) return fail(stopped.message());
   say("Stopped.\n");
   return 0;

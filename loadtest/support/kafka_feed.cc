@@ -10,7 +10,8 @@
 namespace drover::loadtest {
 namespace {
 
-constexpr int kTimeoutMs = 60'000;
+constexpr int kCreateTimeoutMs = 10'000;
+constexpr int kFlushTimeoutMs = 60'000;
 constexpr std::size_t kPartitionsMax = 64;
 
 using Handle = std::unique_ptr<rd_kafka_t, decltype(&rd_kafka_destroy)>;
@@ -46,6 +47,7 @@ class Feed final : public KafkaFeed {
   model::Status connect(const Options& options) {
     auto handle = make_producer({{"bootstrap.servers", options.brokers},
                                  {"compression.codec", options.codec},
+                                 {"enable.idempotence", "true"},  // a retry must not put META behind its readings
                                  {"partitioner", "murmur2_random"},
                                  {"linger.ms", "20"},
                                  {"batch.num.messages", "10000"},
@@ -71,7 +73,7 @@ class Feed final : public KafkaFeed {
   }
 
   model::Status flush() override {
-    const rd_kafka_resp_err_t error = rd_kafka_flush(handle_.get(), kTimeoutMs);
+    const rd_kafka_resp_err_t error = rd_kafka_flush(handle_.get(), kFlushTimeoutMs);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return unavailable("producing to " + topic_, rd_kafka_err2str(error));
     if (failed_ > 0) return unavailable("producing to " + topic_, "some records were refused");
     return {};
@@ -144,10 +146,10 @@ model::Status create_topic(const std::string& brokers, const std::string& topic,
   if (new_topic == nullptr) return model::invalid(error);
   rd_kafka_queue_t* queue = rd_kafka_queue_new(handle->get());
   rd_kafka_CreateTopics(handle->get(), &new_topic, 1, nullptr, queue);
-  rd_kafka_event_t* event = rd_kafka_queue_poll(queue, kTimeoutMs);
+  rd_kafka_event_t* event = rd_kafka_queue_poll(queue, kCreateTimeoutMs);
   model::Status status;
   if (event == nullptr) {
-    status = unavailable("creating topic " + topic, "no answer from the broker");
+    status = unavailable("creating topic " + topic, "no answer from Kafka at that address");
   } else if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     status = unavailable("creating topic " + topic, rd_kafka_event_error_string(event));
   } else {
