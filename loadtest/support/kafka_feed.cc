@@ -53,7 +53,7 @@ class Feed final : public KafkaFeed {
                                  {"batch.num.messages", "10000"},
                                  {"batch.size", "1000000"},
                                  {"queue.buffering.max.messages", "200000"},
-                                 {"log_level", "3"}},
+                                 {"log_level", "0"}},
                                 this, &Feed::on_delivery);
     if (!handle) return handle.status();
     handle_ = std::move(*handle);
@@ -119,7 +119,7 @@ struct EmbeddedKafka::Impl {
 };
 
 EmbeddedKafka::EmbeddedKafka(const std::string& topic, std::int32_t partitions) : impl_(std::make_unique<Impl>()) {
-  auto handle = make_producer({{"client.id", "embedded-kafka"}, {"log_level", "3"}});
+  auto handle = make_producer({{"client.id", "embedded-kafka"}, {"log_level", "0"}});
   DROVER_CHECK(handle.ok(), "librdkafka makes a handle with its default properties");
   impl_->handle = std::move(*handle);
   impl_->cluster = rd_kafka_mock_cluster_new(impl_->handle.get(), 1);
@@ -139,7 +139,7 @@ model::Result<std::unique_ptr<KafkaFeed>> KafkaFeed::open(const Options& options
 }
 
 model::Status create_topic(const std::string& brokers, const std::string& topic, std::int32_t partitions) {
-  auto handle = make_producer({{"bootstrap.servers", brokers}, {"log_level", "3"}});
+  auto handle = make_producer({{"bootstrap.servers", brokers}, {"log_level", "0"}});
   if (!handle) return handle.status();
   char error[256];
   rd_kafka_NewTopic_t* new_topic = rd_kafka_NewTopic_new(topic.c_str(), partitions, 1, error, sizeof error);
