@@ -348,12 +348,12 @@ void GroupMember::on_rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event,
 /// Opens a lane for each partition, and writes into `partitions` where it goes on.
 void GroupMember::assign(rd_kafka_topic_partition_list_t* partitions) {
   shared_.sources.rebalances.fetch_add(1, std::memory_order_relaxed);
-  for (int i = partitions->cnt - 1; i >= 0; --i) {
+  for (int i = 0; i < partitions->cnt; ++i) {
     rd_kafka_topic_partition_t& partition = partitions->elems[i];
     Source* const source = shared_.sources.find(handle_.get(), partition.topic, partition.partition);
     if (source == nullptr) {
       health_.failed("more than 65535 partitions are assigned; give some topics to another process");
-      rd_kafka_topic_partition_list_del_by_idx(partitions, i);
+      rd_kafka_topic_partition_list_del_by_idx(partitions, i--);
       continue;
     }
     const std::int64_t stood_at = source->next_offset.load(std::memory_order_relaxed);

@@ -8,7 +8,7 @@ namespace drover::ingest {
 namespace {
 
 constexpr std::size_t kSourcesMax = std::numeric_limits<std::uint16_t>::max();
-constexpr int kMetadataTimeoutMs = 2'000;
+constexpr int kMetadataTimeoutMs = 5'000;
 
 }  // namespace
 

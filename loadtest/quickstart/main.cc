@@ -191,6 +191,8 @@ int run(Options options) {
 
   server::Config config = fleet_config(options.brokers, options.topic, model::TimePrecision::kSeconds, true);
   config.kafka.group = "drover-quickstart";
+  // A second member that joins late, as on a busy machine, can leave the mock cluster's group waiting for ever.
+  if (embedded) config.kafka.handles = 1;
   config.kafka.librdkafka["fetch.wait.max.ms"] = "50";
   config.api.port = options.port;
   config.admin.port = options.admin_port;

@@ -194,34 +194,20 @@ bool AttributeReader::next() {
   return true;
 }
 
-const char* skip_value(const char* in) {
-  const auto tag = static_cast<ValueTag>(*in++);
-  std::uint64_t number = 0;
-  switch (tag) {
+const char* detail::skip_rare_value(const char* in) {
+  switch (static_cast<ValueTag>(*in++)) {
     case ValueTag::kNull:
     case ValueTag::kFalse:
     case ValueTag::kTrue:
       return in;
-    case ValueTag::kNumber:
-      return get_varint(get_varint(in, number), number);
-    case ValueTag::kBigNumber:
-      return get_varint(in, number) + 1 + sizeof(unsigned __int128);
+    case ValueTag::kBigNumber: {
+      std::uint64_t exponent = 0;
+      return get_varint(in, exponent) + 1 + sizeof(unsigned __int128);
+    }
     default:
       take_sized(in);
       return in;
   }
-}
-
-RawAttribute take_raw_attribute(const char*& at) {
-  RawAttribute attribute;
-  const char* const begin = at;
-  std::uint64_t id = 0;
-  at = get_varint(at, id);
-  attribute.id = NameId{static_cast<std::uint32_t>(id)};
-  if (id == 0) attribute.text = take_sized(at);
-  attribute.value = take_value(at);
-  attribute.encoded = {begin, static_cast<std::size_t>(at - begin)};
-  return attribute;
 }
 
 std::optional<ValueView> find_attribute(std::string_view encoded, std::string_view name, const AttributeNames& names) {

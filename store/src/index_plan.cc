@@ -81,17 +81,28 @@ IndexPlan::Outcome IndexPlan::append_entry(std::string_view partition_key, std::
   static thread_local model::Bytes joined;
   std::optional<std::string_view> entry_partition = from_table(partition_);
   std::optional<std::string_view> entry_sort = sort_ ? from_table(*sort_) : std::nullopt;
+  // The index's own key attributes stand in the entry's keys: of the rest, a run at a time is what the entry keeps.
+  static thread_local model::Bytes kept;
+  kept.clear();
   const char* const end = attributes.data() + attributes.size();
+  const char* run = attributes.data();
   for (const char* at = attributes.data(); at != end;) {
     const model::RawAttribute attribute = model::take_raw_attribute(at);
+    bool keep = false;
     if (is(partition_, attribute)) {
       entry_partition = key_of(partition_, attribute.value, model::kPartitionKeySizeBytesMax, partition_scratch);
       if (!entry_partition) return Outcome::kRefused;
     } else if (sort_ && is(*sort_, attribute)) {
       entry_sort = key_of(*sort_, attribute.value, model::kSortKeySizeBytesMax, sort_scratch);
       if (!entry_sort) return Outcome::kRefused;
+    } else {
+      keep = projects(attribute);
     }
+    if (keep) continue;
+    kept.append(run, attribute.encoded.data());
+    run = at;
   }
+  kept.append(run, end);
   if (!entry_partition || (sort_ && !entry_sort)) return Outcome::kNotInIndex;
 
   joined.clear();
@@ -104,16 +115,13 @@ IndexPlan::Outcome IndexPlan::append_entry(std::string_view partition_key, std::
   row.begin = static_cast<std::uint32_t>(out.bytes.size());
   row.partition_key_size = static_cast<std::uint32_t>(entry_partition->size());
   out.bytes.resize(out.bytes.size() + entry_partition->size() + model::kRowHeaderSizeBytes +
-                   model::kVarintSizeBytesMax + joined.size() + attributes.size());
+                   model::kVarintSizeBytesMax + joined.size() + kept.size());
   char* to = out.bytes.data() + row.begin;
   std::memcpy(to, entry_partition->data(), entry_partition->size());
   to = model::put_row_head(to + entry_partition->size(), version, remove ? model::kRowTombstone : 0, joined);
-  for (const char* at = attributes.data(); at != end && !remove;) {
-    const model::RawAttribute attribute = model::take_raw_attribute(at);
-    // The index's own key attributes stand in the entry's keys.
-    if (is(partition_, attribute) || (sort_ && is(*sort_, attribute)) || !projects(attribute)) continue;
-    std::memcpy(to, attribute.encoded.data(), attribute.encoded.size());
-    to += attribute.encoded.size();
+  if (!remove) {
+    std::memcpy(to, kept.data(), kept.size());
+    to += kept.size();
   }
   row.row_size = static_cast<std::uint32_t>(to - out.bytes.data()) - row.begin - row.partition_key_size;
   out.bytes.resize(static_cast<std::size_t>(to - out.bytes.data()));

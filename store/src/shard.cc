@@ -1,6 +1,7 @@
 #include "shard.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "drover/model/clock.h"
@@ -24,6 +25,21 @@ void add(std::atomic<Integer>& counter, Integer value) {
 
 model::Status table_gone() {
   return {model::StatusCode::kStopping, "the table is being deleted"};
+}
+
+/// How many bytes two texts begin with alike.
+std::size_t common_size(std::string_view a, std::string_view b) {
+  if (b.starts_with(a)) return a.size();
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+/// The first eight bytes as a number that orders as they do.
+std::uint64_t head_of(std::string_view bytes) {
+  char head[sizeof(std::uint64_t)] = {};
+  std::memcpy(head, bytes.data(), std::min(bytes.size(), sizeof head));
+  std::uint64_t number;
+  std::memcpy(&number, head, sizeof number);
+  return __builtin_bswap64(number);
 }
 
 /// Sorts by merging the runs that are there already: what a delivery brings is mostly in order. Stable.
@@ -227,7 +243,7 @@ void IndexShard::run() {
         entries.emplace_back();
       }
       const model::RowView row(bytes);
-      entries[group].push_back({row.sort_key(), {bytes, row.tombstone()}});
+      entries[group].push_back({0, row.sort_key(), {bytes, row.tombstone()}});
     });
   }
   for (std::size_t i = 0; i < collections.size(); ++i) merge(*collections[i], entries[i]);
@@ -239,7 +255,12 @@ void IndexShard::run() {
 }
 
 void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
-  sort_runs(entries, [](const Entry& a, const Entry& b) { return a.sort_key < b.sort_key; });
+  std::string_view common = entries.front().sort_key;
+  for (const Entry& entry : entries) common = common.substr(0, common_size(common, entry.sort_key));
+  for (Entry& entry : entries) entry.head = head_of(entry.sort_key.substr(common.size()));
+  sort_runs(entries, [](const Entry& a, const Entry& b) {
+    return a.head != b.head ? a.head < b.head : a.sort_key < b.sort_key;
+  });
   std::vector<Change> changes;
   changes.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {

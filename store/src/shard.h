@@ -136,7 +136,7 @@ class Shard {
 class TableShard;
 
 /// An index shard hears from every shard of its table: its inbox holds this many times a table shard's.
-inline constexpr std::size_t kIndexInboxFactor = 4;
+inline constexpr std::size_t kIndexInboxFactor = 8;
 
 /// A shard of a global index: merges what the table's shards send, a whole inbox at a time.
 class IndexShard final : public Shard {
@@ -153,6 +153,7 @@ class IndexShard final : public Shard {
 
  private:
   struct Entry {
+    std::uint64_t head = 0;  ///< The eight bytes behind what all sort keys of the merge begin with, as a number.
     std::string_view sort_key;
     Change change;
   };

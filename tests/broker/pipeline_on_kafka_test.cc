@@ -121,7 +121,8 @@ TEST_F(PipelineOnKafka, BadRecordsAreCountedAndTheVehicleGoesOn) {
   const auto pipeline = start();
   ASSERT_TRUE(wait_for(*pipeline, 4));
   EXPECT_EQ(readings(*pipeline).size(), 2U);
-  const auto& by_reason = pipeline->ingest_stats().rejects.at(0).by_reason;
+  const ingest::IngestStats stats = pipeline->ingest_stats();
+  const auto& by_reason = stats.rejects.at(0).by_reason;
   EXPECT_EQ(by_reason[static_cast<std::size_t>(ingest::RejectReason::kNotJson)], 2U);
 }
 

@@ -276,9 +276,11 @@ std::int64_t KafkaBroker::end_offset(const std::string& topic, std::int32_t part
   const Handle handle(RD_KAFKA_PRODUCER, bootstrap_);
   std::int64_t low = 0;
   std::int64_t high = 0;
-  const rd_kafka_resp_err_t error =
-      rd_kafka_query_watermark_offsets(handle.get(), topic.c_str(), partition, &low, &high, kRequestTimeoutMs);
-  require(error == RD_KAFKA_RESP_ERR_NO_ERROR, std::string("asking for offsets: ") + rd_kafka_err2str(error));
+  // A node that has just come back says for a while that it leads nothing.
+  wait_until("the broker tells the end of " + topic, [&] {
+    return rd_kafka_query_watermark_offsets(handle.get(), topic.c_str(), partition, &low, &high, kRequestTimeoutMs) ==
+           RD_KAFKA_RESP_ERR_NO_ERROR;
+  });
   return high;
 }
 

@@ -31,39 +31,39 @@ TEST(ApiFuzz, MutatedRequestsAreAnsweredOrRefused) {
       R"json(9{"TableName":"another"})json",
       R"json(:{"TableName":"fuzzed"})json",
       R"json(;{"Limit":2,"ExclusiveStartTableName":"aaa"})json"};
-const std::vector<std::string> pieces = {"{",
-                                         "}",
-                                         "[",
-                                         "]",
-                                         ",",
-                                         ":",
-                                         "\"",
-                                         "null",
-                                         "true",
-                                         "0",
-                                         "-1",
-                                         "1e400",
-                                         "\"S\":",
-                                         "{\"N\":\"1\"}",
-                                         "{\"S\":\"\"}",
-                                         "{\"L\":[]}",
-                                         "\"pk\"",
-                                         "\"speed\"",
-                                         ":n",
-                                         ":p",
-                                         "\\u0000",
-                                         "\\ud800",
-                                         "\xff",
-                                         " AND ",
-                                         "(",
-                                         ")",
-                                         "#n",
-                                         "\"TableName\":\"fuzzed\","};
-std::mt19937 random(7741);
-for (int i = 0; i < 20'000; ++i) {
-  const std::string input = mutate(requests[random() % requests.size()], pieces, random);
-  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
-}
+  const std::vector<std::string> pieces = {"{",
+                                           "}",
+                                           "[",
+                                           "]",
+                                           ",",
+                                           ":",
+                                           "\"",
+                                           "null",
+                                           "true",
+                                           "0",
+                                           "-1",
+                                           "1e400",
+                                           "\"S\":",
+                                           "{\"N\":\"1\"}",
+                                           "{\"S\":\"\"}",
+                                           "{\"L\":[]}",
+                                           "\"pk\"",
+                                           "\"speed\"",
+                                           ":n",
+                                           ":p",
+                                           "\\u0000",
+                                           "\\ud800",
+                                           "\xff",
+                                           " AND ",
+                                           "(",
+                                           ")",
+                                           "#n",
+                                           "\"TableName\":\"fuzzed\","};
+  std::mt19937 random(7741);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string input = mutate(requests[random() % requests.size()], pieces, random);
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+  }
 }
 
 }  // namespace

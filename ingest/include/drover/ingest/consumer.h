@@ -37,7 +37,7 @@ struct ConsumerOptions {
   std::map<std::string, std::string> librdkafka;  ///< Passed through; wins over Drover's own choices.
   std::uint32_t handles = 2;                      ///< librdkafka handles (group members), each with one poll thread.
   std::size_t batch_records_max = model::kBatchRecordsMax;
-  std::int64_t stop_timeout_ms = 5'000;           ///< Leaving the group, at most; the broker may be gone.
+  std::int64_t stop_timeout_ms = 5'000;  ///< Leaving the group, at most; the broker may be gone.
 };
 
 /// Whether librdkafka has the property and takes the value; kInvalid with librdkafka's words if not.
@@ -57,8 +57,8 @@ struct Topic {
 /// Threads: start(), stop() from one thread; stats() from any.
 class Consumer {
  public:
-  /// kInvalid: a librdkafka property is wrong (the message names it). A broker that is away is no error here: it shows in
-  /// stats().last_error, and consuming begins when it comes.
+  /// kInvalid: a librdkafka property is wrong (the message names it). A broker that is away is no error here: it shows
+  /// in stats().last_error, and consuming begins when it comes.
   static model::Result<std::unique_ptr<Consumer>> open(ConsumerOptions options, std::vector<Topic> topics,
                                                        model::AttributeNames& names, RowSink& sink);
   virtual ~Consumer() = default;

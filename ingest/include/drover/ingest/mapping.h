@@ -31,14 +31,14 @@ struct AttributeMapping {
 
 /// What the vehicle's own record (META) looks like and which item it becomes.
 struct MetaMapping {
-  JsonPath path;                 ///< A record is META if this path holds …
-  std::string equals;            ///< … this text; empty: if the path is there at all.
+  JsonPath path;       ///< A record is META if this path holds …
+  std::string equals;  ///< … this text; empty: if the path is there at all.
   std::string sort_key = "META";
   std::vector<AttributeMapping> attributes;  ///< Empty: all.
 };
 
-/// A key template such as `VEH#{vehicleId}`: text and at most one field, `{vehicleId}` or `{recordedAt}` (the fields are
-/// named by their meaning: the id and the time of the mapping), in braces.
+/// A key template such as `VEH#{vehicleId}`: text and at most one field, `{vehicleId}` or `{recordedAt}` (the fields
+/// are named by their meaning: the id and the time of the mapping), in braces.
 struct KeyTemplate {
   std::string prefix;
   std::string field;  ///< Name inside the braces; empty: a constant key.
@@ -49,8 +49,8 @@ struct KeyTemplate {
 struct Mapping {
   std::string topic;
   std::string table;
-  JsonPath id_path;                        ///< The vehicle's id: a string, or a whole number taken as its digits.
-  JsonPath time_path;                      ///< ISO text with a zone, or a number of `time_unit`s.
+  JsonPath id_path;    ///< The vehicle's id: a string, or a whole number taken as its digits.
+  JsonPath time_path;  ///< ISO text with a zone, or a number of `time_unit`s.
   model::TimeUnit time_unit = model::TimeUnit::kMillis;
   KeyTemplate partition_key;
   KeyTemplate sort_key;
@@ -59,8 +59,8 @@ struct Mapping {
   std::optional<MetaMapping> meta;
 };
 
-/// Checks a mapping against its table: templates yield its keys, the time sort key's prefix is the template's, no mapped
-/// attribute is a key. kInvalid says which setting to change.
+/// Checks a mapping against its table: templates yield its keys, the time sort key's prefix is the template's, no
+/// mapped attribute is a key. kInvalid says which setting to change.
 model::Status validate(const Mapping& mapping, const model::TableSchema& table);
 
 }  // namespace drover::ingest

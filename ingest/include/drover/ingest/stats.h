@@ -12,14 +12,14 @@ namespace drover::ingest {
 struct PartitionStats {
   std::string topic;
   std::int32_t partition = 0;
-  std::uint64_t records = 0;          ///< Consumed.
-  std::uint64_t bytes = 0;            ///< Of their values.
-  std::int64_t next_offset = -1;      ///< -1: nothing consumed yet.
-  std::int64_t end_offset = -1;       ///< One behind the newest record the broker told of; -1: unknown.
+  std::uint64_t records = 0;      ///< Consumed.
+  std::uint64_t bytes = 0;        ///< Of their values.
+  std::int64_t next_offset = -1;  ///< -1: nothing consumed yet.
+  std::int64_t end_offset = -1;   ///< One behind the newest record the broker told of; -1: unknown.
   std::int64_t lag_records = 0;
-  double lag_seconds = 0;             ///< Age of the record consumed last while records wait, else 0.
-  std::int64_t last_advance_ms = 0;   ///< When a record was consumed last, ms since 1970.
-  bool paused = false;                ///< Not polled, since an inbox it feeds is full.
+  double lag_seconds = 0;            ///< Age of the record consumed last while records wait, else 0.
+  std::int64_t last_advance_ms = 0;  ///< When a record was consumed last, ms since 1970.
+  bool paused = false;               ///< Not polled, since an inbox it feeds is full.
 };
 
 struct IngestStats {
@@ -31,9 +31,9 @@ struct IngestStats {
   };
   std::vector<TopicRejects> rejects;
   std::uint64_t rebalances = 0;
-  std::uint64_t rows_dropped = 0;          ///< Their table was deleted.
-  bool connected = false;                  ///< At least one broker has answered and partitions are assigned.
-  std::string last_error;                  ///< Of the broker connection, for /readyz; empty if none.
+  std::uint64_t rows_dropped = 0;  ///< Their table was deleted.
+  bool connected = false;          ///< At least one broker has answered and partitions are assigned.
+  std::string last_error;          ///< Of the broker connection, for /readyz; empty if none.
 };
 
 }  // namespace drover::ingest

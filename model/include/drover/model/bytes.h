@@ -48,20 +48,25 @@ inline void append_varint(Bytes& out, std::uint64_t value) {
   out.append(buffer, put_varint(buffer, value));
 }
 
-/// Reads a varint that put_varint() wrote. Requires: the input is our own (it is not checked against an end).
-inline const char* get_varint(const char* in, std::uint64_t& value) {
-  auto byte = static_cast<unsigned char>(*in++);
-  if (byte < 0x80) {
-    value = byte;
-    return in;
-  }
-  std::uint64_t result = byte & 0x7f;
+namespace detail {
+/// The rest of a varint of more than one byte, `first` being its first.
+inline const char* get_long_varint(const char* in, std::uint64_t first, std::uint64_t& value) {
+  std::uint64_t result = first & 0x7f;
   for (unsigned shift = 7;; shift += 7) {
-    byte = static_cast<unsigned char>(*in++);
+    const auto byte = static_cast<unsigned char>(*in++);
     result |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
     if (byte < 0x80) break;
   }
   value = result;
+  return in;
+}
+}  // namespace detail
+
+/// Reads a varint that put_varint() wrote. Requires: the input is our own (it is not checked against an end).
+[[gnu::always_inline]] inline const char* get_varint(const char* in, std::uint64_t& value) {
+  const auto byte = static_cast<unsigned char>(*in++);
+  if (byte >= 0x80) return detail::get_long_varint(in, byte, value);
+  value = byte;
   return in;
 }
 

@@ -87,8 +87,21 @@ class AttributeReader {
   AttributeView attribute_;
 };
 
+namespace detail {
+const char* skip_rare_value(const char* in);
+}
+
 /// Position behind the encoded value that begins at `in`. Requires: our own bytes.
-const char* skip_value(const char* in);
+[[gnu::always_inline]] inline const char* skip_value(const char* in) {
+  const auto tag = static_cast<ValueTag>(*in);
+  std::uint64_t number = 0;
+  if (tag == ValueTag::kNumber) return get_varint(get_varint(in + 1, number), number);
+  if (tag == ValueTag::kString) {
+    in = get_varint(in + 1, number);
+    return in + number;
+  }
+  return detail::skip_rare_value(in);
+}
 
 /// An encoded attribute as it lies in a row, its name not looked up.
 struct RawAttribute {
@@ -104,7 +117,23 @@ struct RawAttribute {
 };
 
 /// Takes the attribute at `at` and moves on. Requires: our own bytes.
-RawAttribute take_raw_attribute(const char*& at);
+[[gnu::always_inline]] inline RawAttribute take_raw_attribute(const char*& at) {  // else it goes through memory
+  RawAttribute attribute;
+  const char* const begin = at;
+  std::uint64_t number = 0;
+  at = get_varint(at, number);
+  attribute.id = NameId{static_cast<std::uint32_t>(number)};
+  if (number == 0) {
+    at = get_varint(at, number);
+    attribute.text = {at, number};
+    at += number;
+  }
+  const char* const value = at;
+  at = skip_value(at);
+  attribute.value = ValueView({value, static_cast<std::size_t>(at - value)});
+  attribute.encoded = {begin, static_cast<std::size_t>(at - begin)};
+  return attribute;
+}
 
 /// The value of `name` in encoded attributes, if it is there.
 std::optional<ValueView> find_attribute(std::string_view encoded, std::string_view name, const AttributeNames& names);
