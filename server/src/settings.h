@@ -51,8 +51,8 @@ class Section;
 /// it reads.
 class Setting {
  public:
-  Setting(SettingsTree& tree, std::string path, YAML::Node node)
-      : tree_(&tree), path_(std::move(path)), node_(std::move(node)) {}
+  Setting(SettingsTree& tree, std::string path, const YAML::Node& node)
+      : tree_(&tree), path_(std::move(path)), node_(node) {}
 
   /// Text, given as it is or as `{env: NAME}` or `{file: PATH}` (secrets; a file's last line break is dropped).
   std::optional<std::string> text() const;

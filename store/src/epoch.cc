@@ -7,7 +7,7 @@
 namespace drover::store {
 
 EpochDomain::Guard::Guard(const EpochDomain& domain) {
-  static thread_local const std::size_t home = std::hash<std::thread::id>{}(std::this_thread::get_id());
+  static thread_local std::size_t home = std::hash<std::thread::id>{}(std::this_thread::get_id());
   for (std::size_t i = home;; ++i) {
     slot_ = &domain.slots_[i % kReaderSlots].epoch;
     std::uint64_t free = 0;

@@ -164,7 +164,8 @@ class IndexShard final : public Shard {
 
 /// A global index: its key space, its shard map, its shards.
 struct GlobalIndex {
-  GlobalIndex(Shared& shared, const model::TableSchema& schema, const model::IndexSchema& index, std::uint16_t shards);
+  GlobalIndex(Shared& shared, const model::TableSchema& table, const model::IndexSchema& index,
+              std::uint16_t shard_count);
   const model::IndexSchema& schema;
   IndexPlan plan;
   Space space;

@@ -94,7 +94,7 @@ model::Status MemoryTable::submit(partitioner::RoutedBatch&& batch) {
   if (closed_.load(std::memory_order_acquire)) return {model::StatusCode::kStopping, "table deleted: " + schema_.name};
   Delivery delivery{std::move(batch), nullptr};
   if (shards_[delivery.batch.shard.value]->offer(std::move(delivery))) return {};
-  batch = std::move(delivery.batch);
+  batch = std::move(delivery.batch);  // NOLINT(bugprone-use-after-move): moved from only on success
   return {model::StatusCode::kFull, {}};
 }
 

@@ -38,7 +38,7 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
     const partitioner::CurrentShardMap* map = nullptr;
     const GlobalIndex* index = nullptr;  ///< Null: the table itself.
   };
-  std::optional<Readable> readable(std::string_view index) const;
+  std::optional<Readable> readable(std::string_view name) const;
   void count_reads(const Readable& from, model::KeyHash hash, std::uint64_t items) const;
 
   Shared& shared_;
