@@ -15,9 +15,11 @@ extern "C" const char* __tsan_default_options() {
 }
 
 // executor.cc: oneTBB hands a task to a worker through atomics inside libtbb, where ThreadSanitizer sees nothing, so
-// the task object, written and read in Executor::enqueue(), looks like a race. Only what happens right there is excused:
-// what the task leads to is synchronised by the executor's own count.
+// the task object, written and read in Executor::enqueue(), looks like a race. Only what happens right there is
+// excused: what the task leads to is synchronised by the executor's own count.
+//
 // micro_queue, concurrent_queue_rep: a concurrent queue lies in memory of libtbb's allocator, which reuses it unseen.
+//
 // called_from_lib: what these libraries do to their own memory (memcmp, free) is seen, what orders it is not.
 extern "C" const char* __tsan_default_suppressions() {
   return "race_top:store/src/executor.cc\n"

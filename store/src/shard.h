@@ -136,7 +136,7 @@ class Shard {
 class TableShard;
 
 /// An index shard hears from every shard of its table: its inbox holds this many times a table shard's.
-inline constexpr std::size_t kIndexInboxFactor = 8;
+inline constexpr std::size_t kIndexInboxFactor = 4;
 
 /// A shard of a global index: merges what the table's shards send, a whole inbox at a time.
 class IndexShard final : public Shard {
