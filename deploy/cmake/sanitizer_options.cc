@@ -14,15 +14,18 @@ extern "C" const char* __tsan_default_options() {
   return "halt_on_error=1:second_deadlock_stack=1:history_size=7";
 }
 
-// executor.cc: oneTBB hands a task to a worker through atomics inside libtbb, where ThreadSanitizer sees nothing, so
-// the task object, written and read in Executor::enqueue(), looks like a race. Only what happens right there is
-// excused: what the task leads to is synchronised by the executor's own count.
+// race_top: oneTBB hands a task to a worker through atomics inside libtbb, where ThreadSanitizer sees nothing, so the
+// task object itself, written by Executor::enqueue() and read and freed by the worker, looks like a race. Only the
+// innermost frame is excused, not what a task leads to: that is synchronised by the executor's own count.
 //
 // micro_queue, concurrent_queue_rep: a concurrent queue lies in memory of libtbb's allocator, which reuses it unseen.
 //
 // called_from_lib: what these libraries do to their own memory (memcmp, free) is seen, what orders it is not.
 extern "C" const char* __tsan_default_suppressions() {
   return "race_top:store/src/executor.cc\n"
+         "race_top:oneapi/tbb/task_arena.h\n"
+         "race_top:oneapi/tbb/detail/\n"
+         "race_top:oneapi/tbb/parallel_for.h\n"
          "race:tbb::detail::d2::micro_queue\n"
          "race:tbb::detail::d2::concurrent_queue_rep<*>::concurrent_queue_rep\n"
          "called_from_lib:libtbb.so\n"

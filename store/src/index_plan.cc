@@ -119,10 +119,7 @@ IndexPlan::Outcome IndexPlan::append_entry(std::string_view partition_key, std::
   char* to = out.bytes.data() + row.begin;
   std::memcpy(to, entry_partition->data(), entry_partition->size());
   to = model::put_row_head(to + entry_partition->size(), version, remove ? model::kRowTombstone : 0, joined);
-  if (!remove) {
-    std::memcpy(to, kept.data(), kept.size());
-    to += kept.size();
-  }
+  if (!remove) to += kept.copy(to, kept.size());
   row.row_size = static_cast<std::uint32_t>(to - out.bytes.data()) - row.begin - row.partition_key_size;
   out.bytes.resize(static_cast<std::size_t>(to - out.bytes.data()));
   out.rows.push_back(row);
