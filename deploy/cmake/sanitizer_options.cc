@@ -23,6 +23,7 @@ extern "C" const char* __tsan_default_options() {
 // called_from_lib: what these libraries do to their own memory (memcmp, free) is seen, what orders it is not.
 extern "C" const char* __tsan_default_suppressions() {
   return "race_top:store/src/executor.cc\n"
+         "race_top:ingest/src/parallel_decoder.cc\n"
          "race_top:include/oneapi/tbb/\n"
          "race:tbb::detail::d2::micro_queue\n"
          "race:tbb::detail::d2::concurrent_queue_rep<*>::concurrent_queue_rep\n"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -33,6 +34,7 @@ class ParallelDecoder : public Decoder {
   };
 
   std::vector<Part> parts_;
+  std::atomic<std::uint64_t> handed_over_{0};  ///< Parts, both ways.
 };
 
 }  // namespace drover::ingest
