@@ -18,6 +18,8 @@ extern "C" const char* __tsan_default_options() {
 // task object itself, written by Executor::enqueue() and read and freed by the worker, looks like a race. Only the
 // innermost frame is excused, not what a task leads to: that is synchronised by the executor's own count.
 //
+// node, fold_tree: how parallel_for counts its parts, in memory of libtbb's too.
+//
 // micro_queue, concurrent_queue_rep: a concurrent queue lies in memory of libtbb's allocator, which reuses it unseen.
 //
 // called_from_lib: what these libraries do to their own memory (memcmp, free) is seen, what orders it is not.
@@ -25,6 +27,8 @@ extern "C" const char* __tsan_default_suppressions() {
   return "race_top:store/src/executor.cc\n"
          "race_top:ingest/src/parallel_decoder.cc\n"
          "race_top:include/oneapi/tbb/\n"
+         "race:tbb::detail::d1::node::node\n"
+         "race:tbb::detail::d1::fold_tree\n"
          "race:tbb::detail::d2::micro_queue\n"
          "race:tbb::detail::d2::concurrent_queue_rep<*>::concurrent_queue_rep\n"
          "called_from_lib:libtbb.so\n"
