@@ -16,9 +16,8 @@
 #include "drover/model/value_view.h"
 #include "drover/store/store.h"
 
+namespace drover::store {
 namespace {
-
-using namespace drover;
 
 model::TableSchema schema(bool with_index) {
   model::TableSchema schema;
@@ -90,8 +89,9 @@ class Stream {
   std::minstd_rand random_{1};
 };
 
-void submit(store::Table& table, std::shared_ptr<const model::RowBatch> rows) {
+void submit(Table& table, std::shared_ptr<const model::RowBatch> rows) {
   for (partitioner::RoutedBatch& batch : table.route(std::move(rows))) {
+    // NOLINTNEXTLINE(bugprone-use-after-move): moved from only on success
     while (!table.submit(std::move(batch)).ok()) std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
@@ -110,7 +110,7 @@ double workers_cpu_seconds() {
 /// the making of the batches, which is in the time.
 void BM_Apply(benchmark::State& state) {
   constexpr std::size_t kRecords = 8192;
-  auto store = store::Store::open({.workers = 2});
+  auto store = Store::open({.workers = 2});
   auto table = store->create_table(schema(state.range(1) != 0)).value();
   Stream stream(store->names(), state.range(0));
   submit(*table, stream.metas());
@@ -129,3 +129,4 @@ void BM_Apply(benchmark::State& state) {
 BENCHMARK(BM_Apply)->ArgsProduct({{10'000, 1'000'000}, {0, 1}})->Iterations(400)->UseRealTime();
 
 }  // namespace
+}  // namespace drover::store
