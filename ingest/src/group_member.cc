@@ -210,6 +210,7 @@ void GroupMember::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     bool made_progress = serve_main_queue();
     bool blocked = false;
+    sort_lanes();
     for (Lane& lane : lanes_) {
       const Progress progress = advance(lane);
       made_progress |= progress == Progress::kMade;
@@ -219,6 +220,15 @@ void GroupMember::run() {
     if (!made_progress) wakeup_.wait(blocked ? kBlockedWaitMs : kIdleWaitMs);
   }
   hand_over_the_rest();
+}
+
+/// Who is behind in log time goes first, so that of partitions that wait for the same full inbox none always finds the
+/// one free place taken.
+void GroupMember::sort_lanes() {
+  const auto behind = [](const Lane& a, const Lane& b) { return a.log_time_ms < b.log_time_ms; };
+  if (std::is_sorted(lanes_.begin(), lanes_.end(), behind)) return;
+  const LockGuard lock(lanes_mutex_);
+  lanes_.sort(behind);
 }
 
 /// Serves rebalances, errors and statistics, and shows the group that this member is alive.
@@ -274,6 +284,7 @@ void GroupMember::take(Lane& lane) {
   source.bytes.store(source.bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   source.last_timestamp_ms.store(views_.back().timestamp_ms, std::memory_order_relaxed);
   source.last_advance_ms.store(now_ms, std::memory_order_relaxed);
+  lane.log_time_ms = source.state.log_time_ms;
   lane.pending_rows = rows->rows.size();
   if (lane.pending_rows == 0) return;
   lane.pending = shared_.sink.route(shared_.topics[source.topic].mapping.table, std::move(rows));

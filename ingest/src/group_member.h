@@ -102,12 +102,14 @@ class GroupMember {
     std::int64_t skip_below = -1;       ///< Records that the source's last holder read after this lane was assigned.
     std::unique_ptr<RowSink::Pending> pending;
     std::uint64_t pending_rows = 0;
+    std::int64_t log_time_ms = 0;  ///< The source's, as of the last batch.
   };
   enum class Progress { kMade, kNothingToDo, kBlocked };
 
   model::Status make_handle();
   void run();
   bool serve_main_queue();
+  void sort_lanes();
   Progress advance(Lane& lane);
   bool hand_over(Lane& lane);
   void take(Lane& lane);
