@@ -117,16 +117,28 @@ void append_key_as_value(Bytes& out, KeyType type, std::string_view encoded) {
   out.append(encoded);
 }
 
-void append_key_part(Bytes& out, std::string_view part) {
-  for (;;) {
-    const std::size_t zero = part.find('\0');
-    if (zero == std::string_view::npos) break;
-    out.append(part.substr(0, zero + 1)).push_back(kEscapedZero);
-    part.remove_prefix(zero + 1);
+std::size_t key_part_size_bytes(std::string_view part) {
+  const std::size_t first = part.find('\0');
+  if (first == std::string_view::npos) [[likely]]
+    return part.size() + 2;
+  return part.size() + 2 + static_cast<std::size_t>(std::count(part.begin() + first, part.end(), '\0'));
+}
+
+char* put_key_part(char* out, std::string_view part) {
+  for (std::size_t zero; (zero = part.find('\0')) != std::string_view::npos; part.remove_prefix(zero + 1)) {
+    out += part.copy(out, zero + 1);
+    *out++ = kEscapedZero;
   }
-  out.append(part);
-  out.push_back('\0');
-  out.push_back(kPartEnd);
+  out += part.copy(out, part.size());
+  *out++ = '\0';
+  *out++ = kPartEnd;
+  return out;
+}
+
+void append_key_part(Bytes& out, std::string_view part) {
+  const std::size_t size = out.size();
+  out.resize(size + key_part_size_bytes(part));
+  put_key_part(out.data() + size, part);
 }
 
 Bytes take_key_part(std::string_view& joined) {

@@ -129,11 +129,6 @@ AttributeType ValueView::type() const {
   return AttributeType::kNull;
 }
 
-std::string_view ValueView::bytes() const {
-  const char* at = encoded_.data() + 1;
-  return take_sized(at);
-}
-
 Decimal ValueView::number() const {
   std::uint64_t exponent = 0;
   const char* at = get_varint(encoded_.data() + 1, exponent);

@@ -14,9 +14,11 @@ namespace drover::store {
 
 // Publishing a row to readers that take no lock
 //
-// Layout.  A block is one allocation: a header, rows from the front of its data, their ends (32 bits each) from the
-//          back. Rows [0, count) are complete and never change; everything from there on belongs to the writer alone.
-// Writer.  (W1) copies the row and its end with plain stores, (W2) count.store(n + 1, release).
+// Layout.  A block is one allocation: a header, then where each row begins (16 bits each) from the front, rows from the
+//          back. So a writer touches the header's cache lines and the one in front of the last row. Rows [0, count) are
+//          complete and never change; everything from there on belongs to the writer alone. A row that begins beyond
+//          16 bits can't be: a block is larger than that only for one large row, which begins at its front.
+// Writer.  (W1) copies the row and its begin with plain stores, (W2) count.store(n + 1, release).
 // Reader.  (R1) n = count.load(acquire), (R2) reads rows [0, n).
 // Why it is right.  If R1 reads the value of W2 or a later one, W1 happens before R2; a reader that reads an older
 //          count sees fewer rows, never half a row.
@@ -25,7 +27,7 @@ namespace drover::store {
 /// Rows of one collection in sort-key order, contiguous.
 class Block {
  public:
-  /// Room for rows and their ends, in bytes.
+  /// Room for rows and where they begin, in bytes.
   static Block* make(std::uint32_t capacity) {
     void* memory = std::malloc(sizeof(Block) + capacity);
     if (memory == nullptr) throw std::bad_alloc();
@@ -33,22 +35,16 @@ class Block {
   }
   static void destroy(Block* block) { std::free(block); }
 
-  static std::uint32_t room_for(std::size_t row_size) {
-    return static_cast<std::uint32_t>(row_size + sizeof(std::uint32_t));
-  }
+  static std::uint32_t room_for(std::size_t row_size) { return static_cast<std::uint32_t>(row_size + sizeof(Begin)); }
 
-  std::uint32_t capacity() const { return capacity_; }
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }  // R1
 
   /// Requires: i < a count() that the caller has read.
-  model::RowView row(std::uint32_t i) const {
-    const std::uint32_t begin = i == 0 ? 0 : end_of(i - 1);
-    return model::RowView({data() + begin, end_of(i) - begin});
-  }
   std::string_view row_bytes(std::uint32_t i) const {
-    const std::uint32_t begin = i == 0 ? 0 : end_of(i - 1);
+    const std::uint32_t begin = begin_of(i);
     return {data() + begin, end_of(i) - begin};
   }
+  model::RowView row(std::uint32_t i) const { return model::RowView(row_bytes(i)); }
 
   /// First row, of the first `count`, whose sort key is not below `key`.
   std::uint32_t lower_bound(std::string_view key, std::uint32_t count) const {
@@ -65,51 +61,66 @@ class Block {
   }
 
   // Writer only.
-  std::uint32_t used() const { return used_; }
   std::uint32_t writer_count() const { return count_.load(std::memory_order_relaxed); }  // own stores only
-  bool fits(std::size_t row_size) const {
-    return used_ + row_size + sizeof(std::uint32_t) * (writer_count() + 1) <= capacity_;
+  /// What rows and their begins take of the capacity.
+  std::size_t used() const { return capacity_ - top_ + sizeof(Begin) * writer_count(); }
+  bool fits(std::size_t row_size) const { return sizeof(Begin) * (writer_count() + 1) + row_size <= top_; }
+  /// How many of another block's rows [begin, end) there is room for.
+  std::uint32_t fitting(const Block& from, std::uint32_t begin, std::uint32_t end) const {
+    const std::size_t n = writer_count();
+    std::uint32_t count = 0;
+    while (begin + count < end &&
+           sizeof(Begin) * (n + count + 1) + from.end_of(begin) - from.begin_of(begin + count) <= top_) {
+      ++count;
+    }
+    return count;
   }
-  const char* write_position() const { return data() + used_; }
-  const char* next_end() const { return data() + capacity_ - sizeof(std::uint32_t) * (writer_count() + 1); }
 
-  /// Appends a row. Requires: fits(), and the sort key is above the last one.
-  void append(std::string_view row) {
+  /// Appends a row, with `more` attributes behind its own; returns where it begins. Requires: room, and the sort key is
+  /// above the last one.
+  const char* append(std::string_view row, std::string_view more = {}) {
     const std::uint32_t n = writer_count();
-    std::memcpy(data() + used_, row.data(), row.size());
-    used_ += static_cast<std::uint32_t>(row.size());
-    set_end(n, used_);
+    top_ -= static_cast<std::uint32_t>(row.size() + more.size());
+    char* const to = data() + top_;
+    std::memcpy(to, row.data(), row.size());
+    if (!more.empty()) std::memcpy(to + row.size(), more.data(), more.size());
+    set_begin(n, top_);
     count_.store(n + 1, std::memory_order_release);  // W2
+    return to;
   }
 
   /// Appends rows [begin, end) of another block in one copy. Requires: room, and order.
   void append_rows(const Block& from, std::uint32_t begin, std::uint32_t end) {
     if (begin == end) return;
-    const std::uint32_t from_begin = begin == 0 ? 0 : from.end_of(begin - 1);
-    const std::uint32_t size = from.end_of(end - 1) - from_begin;
-    std::memcpy(data() + used_, from.data() + from_begin, size);
+    const std::uint32_t from_begin = from.begin_of(end - 1);
+    const std::uint32_t size = from.end_of(begin) - from_begin;
+    top_ -= size;
+    std::memcpy(data() + top_, from.data() + from_begin, size);
     const std::uint32_t n = writer_count();
-    for (std::uint32_t i = begin; i < end; ++i) set_end(n + i - begin, from.end_of(i) - from_begin + used_);
-    used_ += size;
+    for (std::uint32_t i = begin; i < end; ++i) set_begin(n + i - begin, from.begin_of(i) - from_begin + top_);
     count_.store(n + end - begin, std::memory_order_release);  // W2
   }
 
  private:
-  explicit Block(std::uint32_t capacity) : capacity_(capacity) {}
+  using Begin = std::uint16_t;
+
+  explicit Block(std::uint32_t capacity) : capacity_(capacity), top_(capacity) {}
 
   char* data() { return reinterpret_cast<char*>(this) + sizeof(Block); }
   const char* data() const { return reinterpret_cast<const char*>(this) + sizeof(Block); }
-  std::uint32_t end_of(std::uint32_t i) const {
-    std::uint32_t end;
-    std::memcpy(&end, data() + capacity_ - sizeof end * (i + 1), sizeof end);
-    return end;
+  std::uint32_t begin_of(std::uint32_t i) const {
+    Begin begin;
+    std::memcpy(&begin, data() + sizeof begin * i, sizeof begin);
+    return begin;
   }
-  void set_end(std::uint32_t i, std::uint32_t end) {
-    std::memcpy(data() + capacity_ - sizeof end * (i + 1), &end, sizeof end);
+  std::uint32_t end_of(std::uint32_t i) const { return i == 0 ? capacity_ : begin_of(i - 1); }
+  void set_begin(std::uint32_t i, std::uint32_t value) {
+    const auto begin = static_cast<Begin>(value);
+    std::memcpy(data() + sizeof begin * i, &begin, sizeof begin);
   }
 
   const std::uint32_t capacity_;
-  std::uint32_t used_ = 0;  // writer only
+  std::uint32_t top_;  // writer only: where the last row begins
   std::atomic<std::uint32_t> count_{0};
 };
 

@@ -117,16 +117,8 @@ class BlockWriter {
   void add(const Block& from, std::uint32_t begin, std::uint32_t end) {
     while (begin < end) {
       if (blocks_.empty() || !blocks_.back()->fits(from.row_bytes(begin).size())) open(from.row_bytes(begin).size());
-      Block& to = *blocks_.back();
-      std::size_t size = 0;
-      std::uint32_t stop = begin;
-      for (; stop < end; ++stop) {
-        const std::size_t row_size = from.row_bytes(stop).size();
-        const std::size_t ends = sizeof(std::uint32_t) * (stop - begin);
-        if (!to.fits(size + row_size + ends)) break;
-        size += row_size;
-      }
-      to.append_rows(from, begin, stop);
+      const std::uint32_t stop = begin + blocks_.back()->fitting(from, begin, end);
+      blocks_.back()->append_rows(from, begin, stop);
       begin = stop;
     }
   }
@@ -155,29 +147,35 @@ void Collection::publish(View next, RetireList& retired) {
   tail_ = next.tail;
   view_.store(new View(next), std::memory_order_release);  // pairs with view()
   if (old != nullptr) retire(old, retired);
-  remember_last();
+  const Block* block = last_block();
+  last_key_size_ = kNoRow;
+  if (block == nullptr) return;
+  const model::RowView last = block->row(block->writer_count() - 1);
+  remember_last(last.bytes().data(), last.sort_key());
+  if (block != tail_) last_begin_ = 0;
 }
 
-void Collection::remember_last() {
+/// The block that holds the last row; null: there is none.
+const Block* Collection::last_block() const {
+  if (tail_->writer_count() > 0) return tail_;
   const View* view = view_.load(std::memory_order_relaxed);  // own stores only
-  const Block* block = view->tail->writer_count() > 0 ? view->tail
-                       : view->history != nullptr     ? last_block(view->history)
-                                                      : nullptr;
-  const std::string_view row = block != nullptr ? block->row_bytes(block->writer_count() - 1) : std::string_view{};
-  last_row_ = row.data();
-  last_row_size_ = static_cast<std::uint32_t>(row.size());
-  next_end_ = view->tail->next_end();
+  return view->history != nullptr ? store::last_block(view->history) : nullptr;
+}
+
+std::string_view Collection::long_last_key() const {
+  const Block* block = last_block();
+  return block->row(block->writer_count() - 1).sort_key();
 }
 
 /// Capacity of a block that takes appends and has `needed` bytes of room.
 std::uint32_t Collection::open_capacity(std::size_t needed) const {
   const std::size_t needed_size = needed + sizeof(Block);
-  if (needed_size >= tuning_->block_size_bytes) {
-    return static_cast<std::uint32_t>(std::max<std::size_t>(needed_size, tuning_->block_size_bytes) - sizeof(Block));
+  if (needed_size >= tuning_.block_size_bytes) {
+    return static_cast<std::uint32_t>(std::max<std::size_t>(needed_size, tuning_.block_size_bytes) - sizeof(Block));
   }
-  std::size_t size = tuning_->first_block_size_bytes;
+  std::size_t size = tuning_.first_block_size_bytes;
   while (size < needed_size) size *= 2;
-  return static_cast<std::uint32_t>(std::min<std::size_t>(size, tuning_->block_size_bytes) - sizeof(Block));
+  return static_cast<std::uint32_t>(std::min<std::size_t>(size, tuning_.block_size_bytes) - sizeof(Block));
 }
 
 /// Publishes a tail that has room for one more row: the old one enlarged, or a new one behind it.
@@ -188,7 +186,7 @@ void Collection::make_room(std::size_t row_size, RetireList& retired) {
     publish({nullptr, Block::make(open_capacity(room))}, retired);
     return;
   }
-  const std::size_t filled = tail_->used() + sizeof(std::uint32_t) * tail_->writer_count();
+  const std::size_t filled = tail_->used();
   if (filled == 0 || filled + room <= full_capacity()) {
     Block* larger = Block::make(open_capacity(filled + room));
     larger->append_rows(*tail_, 0, tail_->writer_count());
@@ -202,14 +200,13 @@ void Collection::make_room(std::size_t row_size, RetireList& retired) {
           retired);
 }
 
-void Collection::append(std::string_view row, RetireList& retired) {
-  if (tail_ == nullptr || !tail_->fits(row.size())) make_room(row.size(), retired);
-  last_row_ = tail_->write_position();
-  last_row_size_ = static_cast<std::uint32_t>(row.size());
-  tail_->append(row);
-  next_end_ = tail_->next_end();
-  writer.items += items_of(model::RowView(row));
-  writer.bytes += static_cast<std::int64_t>(row.size());
+void Collection::append(const model::RowView& row, RetireList& retired, std::string_view more) {
+  const std::size_t size = row.bytes().size() + more.size();
+  if (tail_ == nullptr || !tail_->fits(size)) make_room(size, retired);
+  // The key is read where the row came from: what was just written is not there yet.
+  remember_last(tail_->append(row.bytes(), more), row.sort_key());
+  writer.items += items_of(row);
+  writer.bytes += static_cast<std::int64_t>(size);
 }
 
 std::optional<model::RowView> Collection::find(std::string_view sort_key) const {
@@ -222,7 +219,7 @@ std::optional<model::RowView> Collection::find(std::string_view sort_key) const 
 std::vector<Block*> Collection::merge_block(const Block* block, std::span<const Change> changes, bool open,
                                             SizeDelta& delta) const {
   const std::uint32_t count = block != nullptr ? block->writer_count() : 0;
-  std::size_t total = block != nullptr ? block->used() + sizeof(std::uint32_t) * count : 0;
+  std::size_t total = block != nullptr ? block->used() : 0;
   for (const Change& change : changes) total += change.remove ? 0 : Block::room_for(change.row.size());
   const std::size_t blocks = (total + full_capacity() - 1) / full_capacity();
   const std::size_t share = blocks == 0 ? 0 : total / blocks;

@@ -13,6 +13,7 @@
 #include "drover/model/key.h"
 #include "drover/model/row.h"
 #include "epoch.h"
+#include "touch.h"
 
 namespace drover::store {
 
@@ -34,8 +35,8 @@ namespace drover::store {
 /// Seven times a power of two: blocks of 2^n bytes would all begin at the same place of a page, and a fleet that moves
 /// in step would keep appending to the same few cache sets (measured: 1.3 times the CPU of an append).
 struct CollectionTuning {
-  std::uint32_t block_size_bytes = 7 * 1024;
-  std::uint32_t first_block_size_bytes = 7 * 32;
+  std::uint16_t block_size_bytes = 7 * 1024;
+  std::uint16_t first_block_size_bytes = 7 * 32;
 };
 
 inline constexpr std::size_t kNodeFanout = 32;
@@ -82,7 +83,7 @@ struct SizeDelta {
 class alignas(64) Collection {
  public:
   Collection(model::KeyHash hash, std::string_view partition_key, const CollectionTuning& tuning)
-      : hash_(hash), tuning_(&tuning), partition_key_(partition_key) {}
+      : hash_(hash), tuning_(tuning), partition_key_(partition_key) {}
   ~Collection();
   Collection(const Collection&) = delete;
   Collection& operator=(const Collection&) = delete;
@@ -96,10 +97,12 @@ class alignas(64) Collection {
   // Writer only from here on.
 
   /// Whether a row of this sort key would be the last one.
-  bool is_append(std::string_view sort_key) const { return last_row_ == nullptr || last_key() < sort_key; }
+  bool is_append(std::string_view sort_key) const {
+    return last_key_size_ == kNoRow || last_key().compare(sort_key) < 0;
+  }
 
-  /// Appends a row. Requires: is_append(its sort key).
-  void append(std::string_view row, RetireList& retired);
+  /// Appends a row, with `more` attributes behind its own. Requires: is_append(its sort key).
+  void append(const model::RowView& row, RetireList& retired, std::string_view more = {});
 
   /// The row of this sort key, tombstones too. Valid until the next change.
   std::optional<model::RowView> find(std::string_view sort_key) const;
@@ -108,32 +111,42 @@ class alignas(64) Collection {
   SizeDelta merge(std::span<const Change> changes, RetireList& retired);
 
   // Bring near what an append touches, one dependent step a call.
-  void prefetch() const {
-    __builtin_prefetch(this);
-    __builtin_prefetch(reinterpret_cast<const char*>(this) + 64);
+  void touch_collection() const {
+    touch(this);
+    touch(&writer);
   }
-  void prefetch_tail() const {
-    __builtin_prefetch(tail_, 1);
-    __builtin_prefetch(last_row_, 1);
-    __builtin_prefetch(last_row_ + 64, 1);
-    __builtin_prefetch(next_end_, 1);
+  void touch_tail() const {
+    if (tail_ == nullptr) return;
+    const char* const tail = reinterpret_cast<const char*>(tail_);
+    touch(tail);
+    touch(tail + last_begin_);
+    touch(tail + (last_begin_ > 64 ? last_begin_ - 64 : 0));
   }
 
   /// Kept by the shard's writer beside the rows.
   struct WriterState {
     std::int64_t items = 0;
     std::int64_t bytes = 0;
-    std::uint32_t group = 0;  ///< Scratch of a merge of many collections.
-    std::uint8_t items_class = 0;
-    std::uint8_t bytes_class = 0;
-    std::string stamp;  ///< Encoded attributes that the other items inherit.
+    const std::string* stamp = nullptr;  ///< Encoded attributes that the other items inherit; null: none.
+  };
+  struct SizeClasses {
+    std::uint8_t items = 0;
+    std::uint8_t bytes = 0;
   };
 
  private:
-  std::string_view last_key() const { return model::RowView({last_row_, last_row_size_}).sort_key(); }
-  void remember_last();
+  std::string_view last_key() const {
+    return last_key_size_ != kLongLastKey ? std::string_view(last_key_.data(), last_key_size_) : long_last_key();
+  }
+  std::string_view long_last_key() const;
+  const Block* last_block() const;
+  void remember_last(const char* row, std::string_view key) {
+    last_begin_ = static_cast<std::uint16_t>(row - reinterpret_cast<const char*>(tail_));
+    last_key_size_ = key.size() <= last_key_.size() ? static_cast<std::uint16_t>(key.size()) : kLongLastKey;
+    if (last_key_size_ != kLongLastKey) key.copy(last_key_.data(), key.size());
+  }
   void publish(View next, RetireList& retired);
-  std::size_t full_capacity() const { return tuning_->block_size_bytes - sizeof(Block); }
+  std::size_t full_capacity() const { return tuning_.block_size_bytes - sizeof(Block); }
   std::uint32_t open_capacity(std::size_t needed) const;
   void make_room(std::size_t row_size, RetireList& retired);
 
@@ -141,20 +154,32 @@ class alignas(64) Collection {
                                   SizeDelta& delta) const;
   Pieces merge_node(const Node& node, std::span<const Change> changes, SizeDelta& delta, RetireList& retired) const;
 
-  // In the order in which a look-up and an append need them: two cache lines.
+  static constexpr std::uint16_t kLastKeySizeBytesMax = 34;
+  static constexpr std::uint16_t kLongLastKey = 0xfffe;
+  static constexpr std::uint16_t kNoRow = 0xffff;
+
+  // What a look-up and an append need: two cache lines, and no row.
   const model::KeyHash hash_;
   std::atomic<const View*> view_{nullptr};
-  // Writer only: the last row (null: there is none), so that an append need not search for it.
-  Block* tail_ = nullptr;
-  const char* last_row_ = nullptr;
-  const char* next_end_ = nullptr;  ///< Where the tail's next end goes; to prefetch only.
-  std::uint32_t last_row_size_ = 0;
-  const CollectionTuning* const tuning_;
+  Block* tail_ = nullptr;  ///< Writer only, as everything that changes from here on.
+  const CollectionTuning tuning_;
+
+ public:
+  std::uint32_t group = 0;  ///< Scratch of a merge of many collections.
+
+ private:
   const std::string partition_key_;
 
  public:
   WriterState writer;
+  SizeClasses size_classes;
+
+ private:
+  std::uint16_t last_begin_ = 0;  ///< Where in the tail its last row begins, 0 in an empty one; for touch_tail().
+  std::uint16_t last_key_size_ = kNoRow;  ///< Or kLongLastKey: to be looked up in the last row.
+  std::array<char, kLastKeySizeBytesMax> last_key_{};
 };
+static_assert(sizeof(Collection) == 128);
 
 /// Walks one state of a collection in either direction.
 ///

@@ -43,14 +43,14 @@ IndexPlan::Part IndexPlan::part_of(const model::KeyAttribute& attribute) const {
   return {Part::From::kAttribute, attribute, names_->intern(attribute.name)};
 }
 
-bool IndexPlan::is(const Part& part, const model::RawAttribute& attribute) {
-  return part.from == Part::From::kAttribute && attribute.is(part.id, part.attribute.name);
+bool IndexPlan::is(const Part& part, const model::RawName& name) {
+  return part.from == Part::From::kAttribute && name.is(part.id, part.attribute.name);
 }
 
-bool IndexPlan::projects(const model::RawAttribute& attribute) const {
+bool IndexPlan::projects(const model::RawName& name) const {
   if (index_->projection != model::ProjectionType::kInclude) return index_->projection == model::ProjectionType::kAll;
   for (std::size_t i = 0; i < included_.size(); ++i) {
-    if (attribute.is(included_[i], index_->included[i])) return true;
+    if (name.is(included_[i], index_->included[i])) return true;
   }
   return false;
 }
@@ -68,69 +68,91 @@ std::optional<std::string_view> IndexPlan::key_of(const Part& part, model::Value
   return bytes;
 }
 
-IndexPlan::Outcome IndexPlan::append_entry(std::string_view partition_key, std::string_view sort_key,
-                                           std::string_view attributes, model::Version version, bool remove,
+// Views go by reference here, and their halves one by one: a view that was just put together as two words and is then
+// copied as one waits until everything stored before has reached its cache lines.
+IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scratch& scratch,
                                            model::RowBatch& out) const {
-  const auto from_table = [&](const Part& part) -> std::optional<std::string_view> {
-    if (part.from == Part::From::kTablePartitionKey) return partition_key;
-    if (part.from == Part::From::kTableSortKey) return sort_key;
-    return std::nullopt;
+  const auto from_table = [&](const Part& part) -> const std::string_view* {
+    if (part.from == Part::From::kTablePartitionKey) return &item.partition_key;
+    if (part.from == Part::From::kTableSortKey) return &item.sort_key;
+    return nullptr;
   };
-  static thread_local model::Bytes partition_scratch;
-  static thread_local model::Bytes sort_scratch;
-  static thread_local model::Bytes joined;
-  std::optional<std::string_view> entry_partition = from_table(partition_);
-  std::optional<std::string_view> entry_sort = sort_ ? from_table(*sort_) : std::nullopt;
+  std::string_view from_attribute[2];  // the keys that are not the table's
+  const std::string_view* entry_partition = from_table(partition_);
+  const std::string_view* entry_sort = sort_ ? from_table(*sort_) : nullptr;
   // The index's own key attributes stand in the entry's keys: of the rest, a run at a time is what the entry keeps.
-  static thread_local model::Bytes kept;
+  std::vector<std::string_view>& kept = scratch.kept;
   kept.clear();
-  const char* const end = attributes.data() + attributes.size();
-  const char* run = attributes.data();
-  for (const char* at = attributes.data(); at != end;) {
-    const model::RawAttribute attribute = model::take_raw_attribute(at);
-    bool keep = false;
-    if (is(partition_, attribute)) {
-      entry_partition = key_of(partition_, attribute.value, model::kPartitionKeySizeBytesMax, partition_scratch);
-      if (!entry_partition) return Outcome::kRefused;
-    } else if (sort_ && is(*sort_, attribute)) {
-      entry_sort = key_of(*sort_, attribute.value, model::kSortKeySizeBytesMax, sort_scratch);
-      if (!entry_sort) return Outcome::kRefused;
-    } else {
-      keep = projects(attribute);
+  std::size_t kept_size = 0;
+  const auto keep = [&](const char* begin, const char* end) {
+    if (begin == end) return;
+    kept.emplace_back(begin, static_cast<std::size_t>(end - begin));
+    kept_size += static_cast<std::size_t>(end - begin);
+  };
+  const auto scan = [&](const std::string_view& attributes) {
+    const char* at = attributes.data();
+    const char* const end = at + attributes.size();
+    const char* run = at;
+    while (at != end) {
+      const char* const begin = at;
+      const model::RawName name = model::take_raw_name(at);
+      const char* const value = at;
+      at = model::skip_value(at);
+      const bool partition = is(partition_, name);
+      if (!partition && !(sort_ && is(*sort_, name))) {
+        if (projects(name)) continue;
+      } else {
+        const std::string_view encoded(value, static_cast<std::size_t>(at - value));
+        const auto key =
+            partition
+                ? key_of(partition_, model::ValueView(encoded), model::kPartitionKeySizeBytesMax, scratch.partition_key)
+                : key_of(*sort_, model::ValueView(encoded), model::kSortKeySizeBytesMax, scratch.sort_key);
+        if (!key) return false;
+        from_attribute[partition ? 0 : 1] = *key;
+        (partition ? entry_partition : entry_sort) = &from_attribute[partition ? 0 : 1];
+      }
+      keep(run, begin);
+      run = at;
     }
-    if (keep) continue;
-    kept.append(run, attribute.encoded.data());
-    run = at;
-  }
-  kept.append(run, end);
-  if (!entry_partition || (sort_ && !entry_sort)) return Outcome::kNotInIndex;
+    keep(run, end);
+    return true;
+  };
+  if (!scan(item.own) || !scan(item.inherited)) return Outcome::kRefused;
+  if (entry_partition == nullptr || (sort_ && entry_sort == nullptr)) return Outcome::kNotInIndex;
 
-  joined.clear();
-  if (sort_) model::append_key_part(joined, *entry_sort);
-  if (joins_partition_key_) model::append_key_part(joined, partition_key);
-  if (joins_sort_key_) model::append_key_part(joined, sort_key);
+  const std::string_view* joined[3];
+  std::size_t parts = 0;
+  if (sort_) joined[parts++] = entry_sort;
+  if (joins_partition_key_) joined[parts++] = &item.partition_key;
+  if (joins_sort_key_) joined[parts++] = &item.sort_key;
+  std::size_t joined_size = 0;
+  for (std::size_t i = 0; i < parts; ++i) joined_size += model::key_part_size_bytes(*joined[i]);
 
   model::RowBatch::Row row;
   row.hash = model::hash_key(*entry_partition);
   row.begin = static_cast<std::uint32_t>(out.bytes.size());
   row.partition_key_size = static_cast<std::uint32_t>(entry_partition->size());
   out.bytes.resize(out.bytes.size() + entry_partition->size() + model::kRowHeaderSizeBytes +
-                   model::kVarintSizeBytesMax + joined.size() + kept.size());
+                   model::kVarintSizeBytesMax + joined_size + kept_size);
   char* to = out.bytes.data() + row.begin;
-  std::memcpy(to, entry_partition->data(), entry_partition->size());
-  to = model::put_row_head(to + entry_partition->size(), version, remove ? model::kRowTombstone : 0, joined);
-  if (!remove) to += kept.copy(to, kept.size());
+  to += entry_partition->copy(to, entry_partition->size());
+  to = model::put_row_prefix(to, item.version, remove ? model::kRowTombstone : 0, joined_size);
+  for (std::size_t i = 0; i < parts; ++i) to = model::put_key_part(to, *joined[i]);
+  if (!remove) {
+    for (const std::string_view& run : kept) to += run.copy(to, run.size());
+  }
   row.row_size = static_cast<std::uint32_t>(to - out.bytes.data()) - row.begin - row.partition_key_size;
   out.bytes.resize(static_cast<std::size_t>(to - out.bytes.data()));
   out.rows.push_back(row);
   return Outcome::kAppended;
 }
 
-bool IndexPlan::same_place(std::string_view attributes_a, std::string_view attributes_b) const {
+bool IndexPlan::same_place(std::string_view present, std::string_view own, std::string_view inherited) const {
   const auto same = [&](const Part& part) {
     if (part.from != Part::From::kAttribute) return true;
-    const auto a = model::find_attribute(attributes_a, part.attribute.name, *names_);
-    const auto b = model::find_attribute(attributes_b, part.attribute.name, *names_);
+    const auto a = model::find_attribute(present, part.attribute.name, *names_);
+    auto b = model::find_attribute(own, part.attribute.name, *names_);
+    if (!b) b = model::find_attribute(inherited, part.attribute.name, *names_);
     return a && b ? a->encoded() == b->encoded() : a.has_value() == b.has_value();
   };
   return same(partition_) && (!sort_ || same(*sort_));

@@ -23,12 +23,27 @@ class IndexPlan {
     kRefused,     ///< A key attribute has another type than the index says, or an illegal size: nothing appended.
   };
 
-  /// Appends the entry of an item (or, as a tombstone, its removal) to `out`.
-  Outcome append_entry(std::string_view partition_key, std::string_view sort_key, std::string_view attributes,
-                       model::Version version, bool remove, model::RowBatch& out) const;
+  /// Memory that append_entry() uses again and again: one for each thread that calls it.
+  struct Scratch {
+    model::Bytes partition_key;
+    model::Bytes sort_key;
+    std::vector<std::string_view> kept;
+  };
 
-  /// Whether two states of one item have the same place in the index.
-  bool same_place(std::string_view attributes_a, std::string_view attributes_b) const;
+  /// An item as an index sees it.
+  struct Source {
+    std::string_view partition_key;
+    std::string_view sort_key;
+    std::string_view own;        ///< Encoded attributes.
+    std::string_view inherited;  ///< More of them.
+    model::Version version;
+  };
+  /// Appends the entry of an item (or, as a tombstone, its removal) to `out`.
+  Outcome append_entry(const Source& item, bool remove, Scratch& scratch, model::RowBatch& out) const;
+
+  /// Whether two states of one item have the same place in the index: the attributes `present` there, and an item's own
+  /// and inherited ones.
+  bool same_place(std::string_view present, std::string_view own, std::string_view inherited) const;
 
  private:
   /// Where a key attribute of the index is found.
@@ -39,12 +54,12 @@ class IndexPlan {
     model::NameId id;
   };
   Part part_of(const model::KeyAttribute& attribute) const;
-  static bool is(const Part& part, const model::RawAttribute& attribute);
+  static bool is(const Part& part, const model::RawName& name);
   /// The encoded key that a value becomes, in `scratch` unless it lies in the row as it is; nothing: wrong type or
   /// size.
   static std::optional<std::string_view> key_of(const Part& part, model::ValueView value, std::size_t size_bytes_max,
                                                 model::Bytes& scratch);
-  bool projects(const model::RawAttribute& attribute) const;
+  bool projects(const model::RawName& name) const;
 
   const model::TableSchema* schema_;
   const model::IndexSchema* index_;

@@ -10,12 +10,14 @@
 namespace drover::store {
 namespace {
 
+/// The class of a size, which is mostly the one it was in: the first whose bound it does not exceed.
 template <std::size_t N>
-std::uint8_t class_of(const std::array<std::uint64_t, N>& bounds, std::int64_t value, std::uint8_t near) {
+[[gnu::always_inline]] inline std::uint8_t class_of(const std::array<std::uint64_t, N>& bounds, std::int64_t value,
+                                                    std::uint8_t before) {
   const auto size = static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
-  while (near < N && size > bounds[near]) ++near;
-  while (near > 0 && size <= bounds[near - 1]) --near;
-  return near;
+  if ((before == N || size <= bounds[before]) && (before == 0 || size > bounds[before - 1u])) [[likely]]
+    return before;
+  return static_cast<std::uint8_t>(std::lower_bound(bounds.begin(), bounds.end(), size) - bounds.begin());
 }
 
 template <typename Integer>
@@ -86,7 +88,7 @@ bool Shard::offer(Delivery&& delivery) {
     shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
     return false;
   }
-  schedule();
+  if (is_due()) schedule();
   return true;
 }
 
@@ -133,17 +135,18 @@ Collection& Shard::collection_of(model::KeyHash hash, std::string_view partition
 }
 
 void Shard::note_size(Collection& collection, std::int64_t items_before, std::int64_t bytes_before) {
-  Collection::WriterState& state = collection.writer;
+  const Collection::WriterState& state = collection.writer;
+  Collection::SizeClasses& classes = collection.size_classes;
   tally_.items += state.items - items_before;
   tally_.bytes_stored += state.bytes - bytes_before;
-  const std::uint8_t items_class = class_of(kCollectionItemsBounds, state.items, state.items_class);
-  if (items_class != state.items_class) {
-    add<std::int64_t>(by_items_[std::exchange(state.items_class, items_class)], -1);
+  const std::uint8_t items_class = class_of(kCollectionItemsBounds, state.items, classes.items);
+  if (items_class != classes.items) {
+    add<std::int64_t>(by_items_[std::exchange(classes.items, items_class)], -1);
     add<std::int64_t>(by_items_[items_class], 1);
   }
-  const std::uint8_t bytes_class = class_of(kCollectionBytesBounds, state.bytes, state.bytes_class);
-  if (bytes_class != state.bytes_class) {
-    add<std::int64_t>(by_bytes_[std::exchange(state.bytes_class, bytes_class)], -1);
+  const std::uint8_t bytes_class = class_of(kCollectionBytesBounds, state.bytes, classes.bytes);
+  if (bytes_class != classes.bytes) {
+    add<std::int64_t>(by_bytes_[std::exchange(classes.bytes, bytes_class)], -1);
     add<std::int64_t>(by_bytes_[bytes_class], 1);
   }
   if (state.items > largest_items_.load(std::memory_order_relaxed)) {
@@ -158,36 +161,40 @@ void Shard::note_size(Collection& collection, std::int64_t items_before, std::in
 template <typename Apply>
 void Shard::for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply) {
   constexpr std::size_t kAhead = 32;  // rows whose look-ups overlap
+  std::array<Space::Probe, kAhead> probes;
   const model::RowBatch& rows = *batch.rows;
   for (std::size_t begin = 0; begin < batch.selected.size(); begin += kAhead) {
-    const std::size_t end = std::min(begin + kAhead, batch.selected.size());
-    const auto hash = [&](std::size_t i) { return rows.rows[batch.selected[i]].hash; };
-    for (std::size_t i = begin; i < end; ++i) {
-      space_.prefetch_segment(hash(i));
-      const char* row = rows.bytes.data() + rows.rows[batch.selected[i]].begin;
-      __builtin_prefetch(row);
-      __builtin_prefetch(row + 64);
+    const std::size_t count = std::min(kAhead, batch.selected.size() - begin);
+    const std::uint32_t* const selected = batch.selected.data() + begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      const model::RowBatch::Row& row = rows.rows[selected[i]];
+      probes[i].begin(space_, row.hash);
+      touch(rows.bytes.data() + row.begin);
+      touch(rows.bytes.data() + row.begin + row.partition_key_size + row.row_size - 1);
     }
-    for (std::size_t i = begin; i < end; ++i) space_.prefetch_slot(hash(i));
-    for (std::size_t i = begin; i < end; ++i) space_.prefetch_collection(hash(i));
-    for (std::size_t i = begin; i < end; ++i) space_.prefetch_tail(hash(i));
-    for (std::size_t i = begin; i < end; ++i) {
-      const model::RowBatch::Row& row = rows.rows[batch.selected[i]];
+    for (std::size_t i = 0; i < count; ++i) probes[i].to_slot();
+    for (std::size_t i = 0; i < count; ++i) probes[i].to_collection();
+    for (std::size_t i = 0; i < count; ++i) probes[i].to_tail();
+    for (std::size_t i = 0; i < count; ++i) {
+      const model::RowBatch::Row& row = rows.rows[selected[i]];
       const std::string_view partition_key = rows.partition_key(row);
-      if (--until_sample_ == 0) {
-        until_sample_ = partitioner::kHeatSampleEvery;
-        hot_keys_.add(row.hash, partition_key);
-        if (--until_decay_ == 0) {
-          until_decay_ = kSamplesPerDecay;
-          hot_keys_.decay();
-        }
-      }
+      if (--until_sample_ == 0) [[unlikely]]
+        sample(row.hash, partition_key);
       tally_.bytes += row.row_size;
-      apply(collection_of(row.hash, partition_key), rows.row_bytes(row));
+      Collection* const found = probes[i].found(partition_key);
+      apply(found != nullptr ? *found : collection_of(row.hash, partition_key), rows.row_bytes(row));
     }
   }
   tally_.records += batch.selected.size();
   ++tally_.batches;
+}
+
+void Shard::sample(model::KeyHash hash, std::string_view partition_key) {
+  until_sample_ = partitioner::kHeatSampleEvery;
+  hot_keys_.add(hash, partition_key);
+  if (--until_decay_ != 0) return;
+  until_decay_ = kSamplesPerDecay;
+  hot_keys_.decay();
 }
 
 Table::Size Shard::size() const {
@@ -225,7 +232,14 @@ void Shard::add_stats(SpaceStats& out) const {
 
 // ---- Index shards
 
+void IndexShard::flush() {
+  if (inbox_.empty()) return;
+  flush_.store(true, std::memory_order_seq_cst);
+  schedule();
+}
+
 void IndexShard::run() {
+  flush_.store(false, std::memory_order_seq_cst);
   // Everything that waits, as one merge: a block that several batches touch is rebuilt once.
   std::vector<Delivery> deliveries;
   for (Delivery delivery; inbox_.try_pop(delivery);) {
@@ -236,7 +250,7 @@ void IndexShard::run() {
   std::vector<std::vector<Entry>> entries;
   for (const Delivery& delivery : deliveries) {
     for_each_row(delivery.batch, [&](Collection& collection, std::string_view bytes) {
-      std::uint32_t& group = collection.writer.group;
+      std::uint32_t& group = collection.group;
       if (group >= collections.size() || collections[group] != &collection) {
         group = static_cast<std::uint32_t>(collections.size());
         collections.push_back(&collection);
@@ -272,7 +286,7 @@ void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
   const std::int64_t bytes = collection.writer.bytes;
   if (collection.is_append(entries.front().sort_key)) {
     for (const Change& change : changes) {
-      if (!change.remove) collection.append(change.row, retired_);
+      if (!change.remove) collection.append(model::RowView(change.row), retired_);
     }
   } else {
     collection.merge(changes, retired_);
@@ -281,6 +295,7 @@ void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
 }
 
 void IndexShard::drop_all() {
+  flush_.store(false, std::memory_order_seq_cst);  // or has_work() would ask for turns for ever
   for (Delivery delivery; inbox_.try_pop(delivery);) {
     delivery.ack->dropped.store(true, std::memory_order_relaxed);
     shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
@@ -301,16 +316,34 @@ GlobalIndex::GlobalIndex(Shared& shared, const model::TableSchema& table, const 
 
 // ---- Table shards
 
+const std::string* Stamps::take(std::string stamp) {
+  const model::LockGuard lock(mutex_);
+  const auto found = users_.try_emplace(std::move(stamp)).first;
+  ++found->second;
+  return &found->first;
+}
+
+void Stamps::give_back(const std::string* stamp) {
+  const model::LockGuard lock(mutex_);
+  const auto found = users_.find(*stamp);
+  if (--found->second == 0) users_.erase(found);
+}
+
 TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
-                       std::vector<GlobalIndex*> indexes, TableCounters& counters)
+                       std::vector<GlobalIndex*> indexes, Stamps& stamps, TableCounters& counters)
     : Shard(shared, space, id, shared.options.inbox_batches),
       schema_(schema),
       indexes_(std::move(indexes)),
+      stamps_(stamps),
       counters_(counters),
       entries_(indexes_.size()),
       entry_marks_(indexes_.size()) {
   writes_.set_capacity(static_cast<std::ptrdiff_t>(model::kShardInboxWritesMax));
-  for (const std::string& name : schema.inherit) inherited_.push_back(shared.names.intern(name));
+  for (const std::string& name : schema.inherit) {
+    const model::NameId interned = shared.names.intern(name);
+    inherited_.push_back(interned);
+    if (interned.value < kMaskBits) inherited_mask_ |= std::uint64_t{1} << interned.value;
+  }
 }
 
 bool TableShard::offer(ItemWrite&& write) {
@@ -362,6 +395,7 @@ void TableShard::run() {
   constexpr std::size_t kWritesPerTurn = 64;
   std::int64_t applied = 0;
   auto acknowledgement = std::make_shared<Acknowledgement>();
+  const bool writes = !writes_.empty();
   ItemWrite write;
   for (std::size_t i = 0; i < kWritesPerTurn && writes_.try_pop(write); ++i, ++applied) {
     model::Status status = apply(write);
@@ -385,6 +419,15 @@ void TableShard::run() {
   send_index_entries(std::move(acknowledgement));
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
   deliver();
+  if (writes || !has_work() || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
+}
+
+/// Has the indexes apply what they were sent, so that nobody waits for entries that gather no further.
+void TableShard::flush_indexes() {
+  turns_since_flush_ = 0;
+  for (GlobalIndex* index : indexes_) {
+    for (const auto& shard : index->shards) shard->flush();
+  }
 }
 
 void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement) {
@@ -420,44 +463,35 @@ bool TableShard::deliver() {
   return true;
 }
 
-bool TableShard::is_inherited(const model::RawAttribute& attribute) const {
-  for (std::size_t i = 0; i < inherited_.size(); ++i) {
-    if (attribute.is(inherited_[i], schema_.inherit[i])) return true;
-  }
-  return false;
-}
-
-/// The row with what it inherits: the row itself if that is nothing. Valid until the next call.
-std::string_view TableShard::stamped(const Collection& collection, const model::RowView& row) {
-  const std::string& stamp = collection.writer.stamp;
-  if (stamp.empty() || row.tombstone() || row.sort_key() == schema_.inherit_from) return row.bytes();
-  row_.assign(row.bytes());
+/// What the row inherits, encoded: the collection's stamp but for what the row has itself. Valid until the next call.
+std::string_view TableShard::inherited_by(const Collection& collection, const model::RowView& row) {
+  if (collection.writer.stamp == nullptr || row.tombstone() || row.sort_key() == schema_.inherit_from) return {};
+  const std::string& stamp = *collection.writer.stamp;
   const std::string_view own = row.attributes();
   bool has_own = false;
-  for (const char* at = own.data(); at != own.data() + own.size() && !has_own;) {
-    has_own = is_inherited(model::take_raw_attribute(at));
+  for (const char* at = own.data(); at != own.data() + own.size() && !has_own; at = model::skip_value(at)) {
+    has_own = is_inherited(model::take_raw_name(at));
   }
-  if (!has_own) {
-    row_.append(stamp);
-    return row_;
-  }
+  if (!has_own) return stamp;
+  stamp_.clear();
   for (const char* at = stamp.data(); at != stamp.data() + stamp.size();) {
     const model::RawAttribute attribute = model::take_raw_attribute(at);
-    if (!model::find_attribute(own, attribute.name(shared_.names), shared_.names)) row_.append(attribute.encoded);
+    if (!model::find_attribute(own, attribute.name(shared_.names), shared_.names)) stamp_.append(attribute.encoded);
   }
-  return row_;
+  return stamp_;
 }
 
-/// Remembers what the collection's other items inherit from here on, if this is the item they inherit from.
+/// Remembers what the collection's other items inherit from here on. Requires: this is the item they inherit from.
 void TableShard::learn_stamp(Collection& collection, const model::RowView& row) {
-  if (inherited_.empty() || row.sort_key() != schema_.inherit_from) return;
-  std::string& stamp = collection.writer.stamp;
-  stamp.clear();
+  std::string stamp;
   const std::string_view own = row.attributes();
   for (const char* at = own.data(); at != own.data() + own.size();) {
     const model::RawAttribute attribute = model::take_raw_attribute(at);
     if (is_inherited(attribute)) stamp.append(attribute.encoded);
   }
+  const std::string* const before = collection.writer.stamp;
+  collection.writer.stamp = stamp.empty() ? nullptr : stamps_.take(std::move(stamp));
+  if (before != nullptr) stamps_.give_back(before);
 }
 
 /// Whether two states of one item are the same but for what was inherited.
@@ -478,19 +512,20 @@ bool TableShard::same_content(const model::RowView& present, const model::RowVie
 /// Adds to the indexes' entries what follows from `row` taking the place of `replaced`. False: an index refuses the
 /// row, and nothing was added.
 bool TableShard::append_index_entries(const Collection& collection, const model::RowView& row,
-                                      const model::RowView* replaced) {
+                                      std::string_view inherited, const model::RowView* replaced) {
   if (replaced != nullptr && replaced->tombstone()) replaced = nullptr;
   for (std::size_t i = 0; i < indexes_.size(); ++i)
     entry_marks_[i] = {entries_[i].bytes.size(), entries_[i].rows.size()};
   for (std::size_t i = 0; i < indexes_.size(); ++i) {
     const IndexPlan& plan = indexes_[i]->plan;
-    const auto append = [&](const model::RowView& from, bool remove) {
-      return plan.append_entry(collection.partition_key(), from.sort_key(), from.attributes(), row.version(), remove,
-                               entries_[i]);
+    const auto append = [&](const model::RowView& from, const std::string_view& more, bool remove) {
+      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more, row.version()},
+                               remove, scratch_, entries_[i]);
     };
-    if (replaced != nullptr && (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes())))
-      append(*replaced, true);
-    if (row.tombstone() || append(row, false) != IndexPlan::Outcome::kRefused) continue;
+    if (replaced != nullptr &&
+        (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes(), inherited)))
+      append(*replaced, {}, true);
+    if (row.tombstone() || append(row, inherited, false) != IndexPlan::Outcome::kRefused) continue;
     for (std::size_t j = 0; j <= i; ++j) {
       entries_[j].bytes.resize(entry_marks_[j].bytes);
       entries_[j].rows.resize(entry_marks_[j].rows);
@@ -500,14 +535,19 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
   return true;
 }
 
-/// Stores a row, over what is there.
-void TableShard::put(Collection& collection, std::string_view row) {
-  if (const model::RowView view(row); collection.is_append(view.sort_key())) {
-    collection.append(row, retired_);
+/// Stores a row and what it inherits, over what is there.
+void TableShard::put(Collection& collection, const model::RowView& row, std::string_view inherited) {
+  if (collection.is_append(row.sort_key())) {
+    collection.append(row, retired_, inherited);
   } else {
-    const Change change{row, false};
-    collection.merge({&change, 1}, retired_);
+    merge_one(collection, row, inherited);
   }
+}
+
+void TableShard::merge_one(Collection& collection, const model::RowView& row, std::string_view inherited) {
+  row_.assign(row.bytes()).append(inherited);
+  const Change change{row_, false};
+  collection.merge({&change, 1}, retired_);
 }
 
 void TableShard::apply(Collection& collection, std::string_view row_bytes) {
@@ -522,7 +562,7 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
       model::Bytes raised;
       const std::uint8_t flags = row.tombstone() ? model::kRowTombstone : 0;
       model::append_row(raised, row.version(), flags, row.sort_key(), present->attributes());
-      put(collection, raised);
+      put(collection, model::RowView(raised), {});
       return;
     }
     if (row.version() <= present->version()) {
@@ -530,16 +570,21 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
       return;
     }
   }
-  const std::string_view full = inherited_.empty() ? row_bytes : stamped(collection, row);
-  if (full.size() > model::kItemSizeBytesMax ||
-      (!indexes_.empty() && !append_index_entries(collection, model::RowView(full), present ? &*present : nullptr))) {
+  const std::string_view inherited =
+      collection.writer.stamp == nullptr ? std::string_view{} : inherited_by(collection, row);
+  if (row_bytes.size() + inherited.size() > model::kItemSizeBytesMax ||
+      (!indexes_.empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
     ++count_.refused;
     return;
   }
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
-  put(collection, full);
-  learn_stamp(collection, row);
+  if (newest) {
+    collection.append(row, retired_, inherited);
+  } else {
+    merge_one(collection, row, inherited);
+  }
+  if (!inherited_.empty() && row.sort_key() == schema_.inherit_from) learn_stamp(collection, row);
   note_size(collection, items, bytes);
   ++(present ? count_.conflicting : count_.stored);
   if (!newest && !present) ++count_.late;
@@ -561,17 +606,22 @@ model::Status TableShard::apply(ItemWrite& write) {
   model::append_row(plain, version, remove ? model::kRowTombstone : 0, write.sort_key,
                     remove ? std::string_view{} : std::string_view(decision.attributes));
   Collection& target = collection != nullptr ? *collection : collection_of(hash, write.partition_key);
-  const model::RowView row(stamped(target, model::RowView(plain)));
-  if (!append_index_entries(target, row, present ? &*present : nullptr)) {
+  const model::RowView row(plain);
+  const std::string_view inherited = inherited_by(target, row);
+  // What was written has passed the API's own check; here only what comes on top can be too much.
+  if (!inherited.empty() && row.bytes().size() + inherited.size() > model::kItemSizeBytesMax) {
+    return model::invalid("Item size has exceeded the maximum allowed size");
+  }
+  if (!append_index_entries(target, row, inherited, present ? &*present : nullptr)) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
   const std::int64_t items = target.writer.items;
   const std::int64_t bytes = target.writer.bytes;
-  put(target, row.bytes());
-  learn_stamp(target, row);
+  put(target, row, inherited);
+  if (!inherited_.empty() && row.sort_key() == schema_.inherit_from) learn_stamp(target, row);
   note_size(target, items, bytes);
   ++tally_.records;
-  tally_.bytes += row.bytes().size();
+  tally_.bytes += row.bytes().size() + inherited.size();
   return {};
 }
 

@@ -9,10 +9,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "drover/model/names.h"
 #include "drover/model/schema.h"
+#include "drover/model/sync.h"
 #include "drover/partitioner/heat.h"
 #include "drover/partitioner/router.h"
 #include "drover/store/stats.h"
@@ -90,6 +92,8 @@ class Shard {
   /// Whether a turn would find something to do. Any thread.
   virtual bool has_work() const = 0;
   virtual void drop_all() = 0;
+  /// Whether what has just been pushed asks for a turn. Any thread.
+  virtual bool is_due() const { return true; }
 
   /// Adds the turn's tally to the statistics: before anybody is told that the turn's work is done.
   void publish_stats();
@@ -99,6 +103,7 @@ class Shard {
   /// Calls `apply(collection, row bytes)` for every row, with what it will touch brought near in time.
   template <typename Apply>
   void for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply);
+  void sample(model::KeyHash hash, std::string_view partition_key);
 
   static constexpr std::uint32_t kSamplesPerDecay = 16 * 1024;
 
@@ -136,9 +141,12 @@ class Shard {
 class TableShard;
 
 /// An index shard hears from every shard of its table: its inbox holds this many times a table shard's.
-inline constexpr std::size_t kIndexInboxFactor = 4;
+inline constexpr std::size_t kIndexInboxFactor = 8;
+/// A table shard that never rests has its indexes apply what they were sent after this many turns.
+inline constexpr std::uint32_t kTurnsPerFlush = 8;
 
-/// A shard of a global index: merges what the table's shards send, a whole inbox at a time.
+/// A shard of a global index: merges what the table's shards send, a whole inbox at a time. Deliveries gather until
+/// half of it is full or a sender asks for a turn: the more a merge brings, the fewer blocks are built for each row.
 class IndexShard final : public Shard {
  public:
   using Shard::Shard;
@@ -146,9 +154,13 @@ class IndexShard final : public Shard {
   /// Who may wait for room here; woken after every turn. Call before anything is offered.
   void set_upstream(std::vector<TableShard*> upstream) { upstream_ = std::move(upstream); }
 
+  /// Asks for a turn with whatever waits: a sender has no more for now, or somebody waits for it to be applied.
+  void flush();
+
  protected:
   void run() override;
-  bool has_work() const override { return !inbox_.empty(); }
+  bool has_work() const override { return is_half_full() || flush_.load(std::memory_order_seq_cst); }
+  bool is_due() const override { return is_half_full(); }
   void drop_all() override;
 
  private:
@@ -157,9 +169,11 @@ class IndexShard final : public Shard {
     std::string_view sort_key;
     Change change;
   };
+  bool is_half_full() const { return inbox_.size() >= inbox_.capacity() / 2; }
   void merge(Collection& collection, std::vector<Entry>& entries);
 
   std::vector<TableShard*> upstream_;
+  std::atomic<bool> flush_{false};  ///< Set behind the push and ahead of S2, so that T3 sees it.
 };
 
 /// A global index: its key space, its shard map, its shards.
@@ -173,6 +187,21 @@ struct GlobalIndex {
   std::vector<std::unique_ptr<IndexShard>> shards;
 };
 
+/// What the vehicles of one table pass on to their readings: one text for all that pass on the same, so that it stays
+/// near while their readings are applied.
+///
+/// Threads: any; asked for when a META is applied only.
+class Stamps {
+ public:
+  /// Valid until it was given back as often as it was taken.
+  const std::string* take(std::string stamp);
+  void give_back(const std::string* stamp);
+
+ private:
+  model::Mutex mutex_;
+  std::unordered_map<std::string, std::uint64_t> users_ GUARDED_BY(mutex_);  ///< Nodes, which stay where they are.
+};
+
 /// Counters of one table's stream rows. Statistics: relaxed.
 struct TableCounters {
   std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0};
@@ -182,7 +211,7 @@ struct TableCounters {
 class TableShard final : public Shard {
  public:
   TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
-             std::vector<GlobalIndex*> indexes, TableCounters& counters);
+             std::vector<GlobalIndex*> indexes, Stamps& stamps, TableCounters& counters);
   ~TableShard() override { drop_all(); }
 
   using Shard::offer;
@@ -204,19 +233,32 @@ class TableShard final : public Shard {
 
   void apply(Collection& collection, std::string_view row_bytes);
   model::Status apply(ItemWrite& write);
-  std::string_view stamped(const Collection& collection, const model::RowView& row);
+  std::string_view inherited_by(const Collection& collection, const model::RowView& row);
   void learn_stamp(Collection& collection, const model::RowView& row);
   bool same_content(const model::RowView& present, const model::RowView& incoming) const;
-  bool is_inherited(const model::RawAttribute& attribute) const;
-  bool append_index_entries(const Collection& collection, const model::RowView& row, const model::RowView* replaced);
-  void put(Collection& collection, std::string_view row);
+  bool is_inherited(const model::RawName& name) const {
+    if (name.id.value != 0 && name.id.value < kMaskBits) [[likely]]
+      return (inherited_mask_ >> name.id.value & 1) != 0;
+    for (std::size_t i = 0; i < inherited_.size(); ++i) {
+      if (name.is(inherited_[i], schema_.inherit[i])) return true;
+    }
+    return false;
+  }
+  bool append_index_entries(const Collection& collection, const model::RowView& row, std::string_view inherited,
+                            const model::RowView* replaced);
+  void put(Collection& collection, const model::RowView& row, std::string_view inherited);
+  void merge_one(Collection& collection, const model::RowView& row, std::string_view inherited);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
   bool deliver();
+  void flush_indexes();
 
   const model::TableSchema& schema_;
   const std::vector<GlobalIndex*> indexes_;
+  Stamps& stamps_;
   TableCounters& counters_;
   std::vector<model::NameId> inherited_;
+  static constexpr std::uint32_t kMaskBits = 64;
+  std::uint64_t inherited_mask_ = 0;  ///< Of the ids below kMaskBits.
 
   tbb::concurrent_bounded_queue<ItemWrite> writes_;
   /// Whether the outbox waits for an index shard: set by the writer, kWaiting to kWoken by wake().
@@ -227,10 +269,13 @@ class TableShard final : public Shard {
   struct Mark {
     std::size_t bytes = 0, rows = 0;
   };
+  IndexPlan::Scratch scratch_;
   std::vector<Mark> entry_marks_;   ///< Where a row's entries begin, to take them back.
   std::deque<Undelivered> outbox_;  ///< At most one turn's entries.
+  model::Bytes stamp_;              ///< A stamp without what its row has itself.
   model::Bytes row_;                ///< A row with its stamp.
   std::uint64_t api_sequence_ = 0;
+  std::uint32_t turns_since_flush_ = 0;
   struct {
     std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0;
   } count_;

@@ -79,22 +79,4 @@ std::vector<const Collection*> Space::collections(std::uint32_t segment) const {
   return found;
 }
 
-void Space::prefetch_slot(model::KeyHash hash) const {
-  if (const Table* table = table_of(hash)) __builtin_prefetch(table);
-}
-
-const Collection* Space::at_home(model::KeyHash hash) const {
-  const Table* table = table_of(hash);
-  if (table == nullptr) return nullptr;
-  return table->slots()[static_cast<std::uint32_t>(hash) & table->mask].load(std::memory_order_acquire);  // insert()
-}
-
-void Space::prefetch_collection(model::KeyHash hash) const {
-  if (const Collection* collection = at_home(hash)) collection->prefetch();
-}
-
-void Space::prefetch_tail(model::KeyHash hash) const {
-  if (const Collection* collection = at_home(hash)) collection->prefetch_tail();
-}
-
 }  // namespace drover::store

@@ -21,26 +21,6 @@ namespace drover::store {
 /// find_or_create() by the writer of the key's shard; find() and collections() from any thread inside an
 /// EpochDomain::Guard (the writer needs none for its own segments).
 class Space {
- public:
-  explicit Space(const CollectionTuning& tuning) : tuning_(tuning), segments_(model::kSegments) {}
-  ~Space();
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
-
-  /// Null: there is no such collection.
-  Collection* find(model::KeyHash hash, std::string_view partition_key) const;
-  Collection& find_or_create(model::KeyHash hash, std::string_view partition_key, RetireList& retired);
-
-  /// The collections of one segment in order of (hash, partition key).
-  std::vector<const Collection*> collections(std::uint32_t segment) const;
-
-  // Brings the parts of a look-up near, one dependent step a call: for a writer with many keys at hand.
-  void prefetch_segment(model::KeyHash hash) const { __builtin_prefetch(&segments_[model::segment_of(hash)]); }
-  void prefetch_slot(model::KeyHash hash) const;
-  void prefetch_collection(model::KeyHash hash) const;
-  void prefetch_tail(model::KeyHash hash) const;
-
- private:
   /// A header and its slots in one allocation: a look-up touches one line here in a small segment.
   struct Table {
     static Table* make(std::uint32_t capacity);
@@ -55,8 +35,52 @@ class Space {
     std::uint32_t mask;
     std::uint32_t used;  // writer only
   };
-  /// The collection in the hash's first slot: likely the one looked for.
-  const Collection* at_home(model::KeyHash hash) const;
+
+ public:
+  explicit Space(const CollectionTuning& tuning) : tuning_(tuning), segments_(model::kSegments) {}
+  ~Space();
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+
+  /// Null: there is no such collection.
+  Collection* find(model::KeyHash hash, std::string_view partition_key) const;
+  Collection& find_or_create(model::KeyHash hash, std::string_view partition_key, RetireList& retired);
+
+  /// The collections of one segment in order of (hash, partition key).
+  std::vector<const Collection*> collections(std::uint32_t segment) const;
+
+  /// A look-up in steps, for a writer with many keys at hand: the same step of many look-ups, then the next one, so
+  /// that their waits for memory pass together.
+  class Probe {
+   public:
+    void begin(const Space& space, model::KeyHash hash) {
+      hash_ = hash;
+      table_ = space.table_of(hash);
+    }
+    void to_slot() {
+      if (table_ == nullptr) return;
+      collection_ = table_->slots()[static_cast<std::uint32_t>(hash_) & table_->mask].load(std::memory_order_acquire);
+    }
+    void to_collection() const {
+      if (collection_ != nullptr) collection_->touch_collection();
+    }
+    void to_tail() const {
+      if (collection_ != nullptr) collection_->touch_tail();
+    }
+    /// The collection in the hash's first slot, if it is the one looked for; null: look on with find().
+    Collection* found(std::string_view partition_key) const {
+      return collection_ != nullptr && collection_->hash() == hash_ && collection_->partition_key() == partition_key
+                 ? collection_
+                 : nullptr;
+    }
+
+   private:
+    model::KeyHash hash_ = 0;
+    const Table* table_ = nullptr;
+    Collection* collection_ = nullptr;
+  };
+
+ private:
   Table* table_of(model::KeyHash hash) const {
     return segments_[model::segment_of(hash)].load(std::memory_order_acquire);  // pairs with find_or_create()
   }

@@ -78,7 +78,7 @@ MemoryTable::MemoryTable(Shared& shared, const model::TableSchema& schema)
   std::vector<TableShard*> upstream;
   for (std::uint16_t i = 0; i < shards_of(shared_); ++i) {
     shards_.push_back(
-        std::make_unique<TableShard>(shared_, space_, partitioner::ShardId{i}, schema_, global, counters_));
+        std::make_unique<TableShard>(shared_, space_, partitioner::ShardId{i}, schema_, global, stamps_, counters_));
     upstream.push_back(shards_.back().get());
   }
   for (GlobalIndex* index : global) {

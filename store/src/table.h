@@ -46,6 +46,7 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   const std::int64_t created_ms_;
   Space space_;
   partitioner::CurrentShardMap map_;
+  Stamps stamps_;
   TableCounters counters_;
   std::vector<std::unique_ptr<GlobalIndex>> indexes_;
   std::vector<std::unique_ptr<TableShard>> shards_;

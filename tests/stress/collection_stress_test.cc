@@ -72,7 +72,8 @@ TEST(OpenBlockStress, AReaderSeesAGrowingPrefixOfWholeRows) {
   RetireList retired(epochs);
   const auto write = [&] {
     for (std::uint32_t n = 0; n < kRows; ++n) {
-      collection.append(test::make_row(key_of(n), attributes_of(key_of(n), n)), retired);
+      const model::Bytes row = test::make_row(key_of(n), attributes_of(key_of(n), n));
+      collection.append(model::RowView(row), retired);
       if (n % 16 == 0) retired.collect();
     }
   };
@@ -164,7 +165,7 @@ TEST(MergeStress, AViewIsTheSameInBothDirections) {
       const std::uint32_t n = below(3) == 0 ? below(newest + 1) : newest++;
       const std::string row = test::make_row(key_of(n), attributes_of(key_of(n), below(5)));
       if (collection.is_append(key_of(n))) {
-        collection.append(row, retired);
+        collection.append(model::RowView(row), retired);
       } else {
         const Change change{row, below(3) == 0};
         collection.merge({&change, 1}, retired);

@@ -81,7 +81,7 @@ class Pair {
   void append(const std::string& key, const std::string& attributes) {
     ASSERT_TRUE(collection_.is_append(key));
     const std::string row = make_row(key, attributes);
-    collection_.append(row, retired_);
+    collection_.append(model::RowView(row), retired_);
     model_[key] = row;
   }
 
@@ -269,6 +269,33 @@ TEST(Collection, ARowLargerThanABlockGetsABlockOfItsOwn) {
   expect_same(Cursor(pair.collection()), pair.model());
 }
 
+TEST(Collection, TheLargestItemsStandAmongSmallOnes) {
+  Pair pair(CollectionTuning{});
+  const std::string largest(400 * 1024, 'x');
+  const std::string of_64_kib(64 * 1024, 'y');
+  for (std::uint32_t n = 0; n < 300; ++n) {
+    pair.append(key_of(10 * n), n % 50 == 7 ? largest : n % 50 == 9 ? of_64_kib : std::string(n % 200, 's'));
+  }
+  pair.merge({{key_of(5), largest}, {key_of(75), of_64_kib}, {key_of(76), "s"}, {key_of(70), "s"}});
+  pair.merge({{key_of(2'991), largest}, {key_of(2'992), "s"}});
+  pair.check_size();
+  expect_same(Cursor(pair.collection()), pair.model());
+}
+
+TEST(Collection, KeysMayBeLongerThanWhatIsRememberedOfTheLastOne) {
+  Pair pair(kTinyBlocks);
+  for (std::uint32_t n = 0; n < 120; ++n) {
+    const std::string key = key_of(n) + std::string(n % 3 == 0 ? 1'000 : n % 40, 'k');
+    EXPECT_FALSE(n > 0 && pair.collection().is_append(pair.model().rbegin()->first));
+    pair.append(key, "x");
+    EXPECT_FALSE(pair.collection().is_append(key));
+    EXPECT_FALSE(pair.collection().is_append(key.substr(0, key.size() - 1)));
+    EXPECT_TRUE(pair.collection().is_append(key + '\0'));
+    if (n % 10 == 9) pair.merge({{key, std::nullopt}});  // the last row goes
+  }
+  expect_same(Cursor(pair.collection()), pair.model());
+}
+
 TEST(Collection, KeysAreComparedAsUnsignedBytes) {
   Pair pair(kTinyBlocks);
   const std::vector<std::string> keys{"",
@@ -301,7 +328,8 @@ TEST(Collection, TombstonesCountAsBytesAndNotAsItems) {
   EpochDomain epochs;
   RetireList retired(epochs);
   Collection collection(1, "k", kTinyBlocks);
-  collection.append(make_row("a", "x"), retired);
+  const model::Bytes row = make_row("a", "x");
+  collection.append(model::RowView(row), retired);
   const std::string tombstone = make_row("a", "", {}, model::kRowTombstone);
   const Change change{tombstone, false};
   EXPECT_EQ(collection.merge({&change, 1}, retired).items, -1);

@@ -26,7 +26,7 @@ using test::text;
 
 constexpr std::int64_t kDrainMs = 20'000;
 constexpr std::size_t kInboxBatches = 2;
-constexpr std::size_t kIndexInboxBatches = kInboxBatches * 4;  // kIndexInboxFactor, store/src/shard.h
+constexpr std::size_t kIndexInboxBatches = kInboxBatches * 8;  // kIndexInboxFactor, store/src/shard.h
 
 /// Holds the one who passes until it is opened.
 class Gate {
@@ -168,6 +168,22 @@ TEST_F(TableFlow, ABaseShardWaitsForAFullIndexAndGoesOn) {
   ASSERT_TRUE(store_->drain(kDrainMs));
   EXPECT_EQ(items("", "VEH#1"), static_cast<std::size_t>(kFits) + 2);
   EXPECT_EQ(items("depot", "DEP-A"), static_cast<std::size_t>(kFits) + 2);
+}
+
+TEST_F(TableFlow, AnIndexEntryShowsThoughItsShardNeverRests) {
+  open({test::depot_index()});
+  const auto bare = [&](int n) {  // has no place in the index
+    test::BatchBuilder builder(store_->names());
+    builder.add("VEH#1", "TS#" + std::to_string(200'000 + n), {{"n", number(n)}}, Version::of(n, SourceId{1}, 0));
+    return std::move(table_->route(builder.take()).front());
+  };
+  ASSERT_TRUE(submit_in_time(bare(0)));
+  ASSERT_TRUE(submit_in_time(batch(1)));
+  const std::int64_t deadline_ns = model::steady_clock_ns() + kDrainMs * 1'000'000;
+  for (int n = 1; items("depot", "DEP-A") == 0 && model::steady_clock_ns() < deadline_ns; ++n) {
+    ASSERT_TRUE(submit_in_time(bare(n)));
+  }
+  EXPECT_EQ(items("depot", "DEP-A"), 1u);
 }
 
 TEST_F(TableFlow, DeletingATableAcknowledgesEveryWaitingWriteOnce) {

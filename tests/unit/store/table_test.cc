@@ -330,6 +330,36 @@ TEST_F(TableTest, AnItemThatPassesTheLimitWithItsStampIsRefusedAndCountedOnce) {
   EXPECT_EQ(stats.rows_refused, 1u);
 }
 
+TEST_F(TableTest, AWriteThatPassesTheLimitWithItsStampIsRefused) {
+  open(test::telemetry_schema());
+  put("META", {{"depotCode", text(std::string(300 * 1024, 'd'))}});
+  const model::Bytes note = test::encode_attributes({{"note", text(std::string(200 * 1024, 'n'))}}, store_->names());
+  const model::Status refused = test::put(*table_, "VEH#1", "TS#1", note);
+  EXPECT_EQ(refused.code(), model::StatusCode::kInvalid);
+  EXPECT_EQ(refused.message(), "Item size has exceeded the maximum allowed size");
+  EXPECT_EQ(get("TS#1"), std::nullopt);
+}
+
+TEST_F(TableTest, AStampThatManyShareOutlivesTheMetaItCameFrom) {
+  open(test::telemetry_schema());
+  const Item depot_a = {{"depotCode", text("DEP-A, a name too long to stand in a small string")}};
+  const Item depot_b = {{"depotCode", text("DEP-B")}};
+  test::BatchBuilder metas(store_->names());
+  for (const char* vehicle : {"VEH#1", "VEH#2"}) metas.add(vehicle, "META", depot_a, Version::of(1, SourceId{1}, 0));
+  ASSERT_TRUE(test::feed(*table_, metas.take()));
+  ASSERT_TRUE(store_->drain(kDrainMs));
+  stream("META", depot_b, 2);
+  stream("TS#1", speed(1), 3);
+  EXPECT_EQ(get("TS#1")->at("depotCode"), text("DEP-B"));
+  test::BatchBuilder reading(store_->names());
+  reading.add("VEH#2", "TS#1", speed(1), Version::of(3, SourceId{1}, 0));
+  ASSERT_TRUE(test::feed(*table_, reading.take()));
+  ASSERT_TRUE(store_->drain(kDrainMs));
+  const std::vector<Item> items = test::read_items(*table_, store_->names(), "", "VEH#2");
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[1].at("depotCode"), depot_a.at("depotCode"));
+}
+
 TEST_F(TableTest, ARowWithAWronglyTypedIndexKeyIsRefusedWholeAndCountedOnce) {
   open(test::telemetry_schema({test::depot_index()}));
   stream("TS#1", {{"depotCode", text("DEP-A")}}, 100);

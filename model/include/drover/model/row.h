@@ -24,7 +24,7 @@ class RowView {
  public:
   RowView() = default;
   /// Requires: `bytes` is exactly one row.
-  explicit RowView(std::string_view bytes) : bytes_(bytes) {
+  [[gnu::always_inline]] explicit RowView(std::string_view bytes) : bytes_(bytes) {
     std::uint64_t size = 0;
     const char* at = get_varint(bytes.data() + kRowHeaderSizeBytes, size);
     sort_key_ = std::string_view(at, size);
@@ -48,11 +48,16 @@ class RowView {
   std::string_view sort_key_;
 };
 
-/// Writes everything of a row in front of its attributes; room: kRowHeaderSizeBytes + 10 + the sort key.
-inline char* put_row_head(char* out, Version version, std::uint8_t flags, std::string_view sort_key) {
+/// Writes everything of a row in front of its sort key; room: kRowHeaderSizeBytes + 10.
+inline char* put_row_prefix(char* out, Version version, std::uint8_t flags, std::size_t sort_key_size) {
   std::memcpy(out, &version, sizeof version);
   out[sizeof version] = static_cast<char>(flags);
-  out = put_varint(out + kRowHeaderSizeBytes, sort_key.size());
+  return put_varint(out + kRowHeaderSizeBytes, sort_key_size);
+}
+
+/// Writes everything of a row in front of its attributes; room: kRowHeaderSizeBytes + 10 + the sort key.
+inline char* put_row_head(char* out, Version version, std::uint8_t flags, std::string_view sort_key) {
+  out = put_row_prefix(out, version, flags, sort_key.size());
   std::memcpy(out, sort_key.data(), sort_key.size());
   return out + sort_key.size();
 }

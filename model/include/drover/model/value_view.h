@@ -55,7 +55,11 @@ class ValueView {
   std::string_view encoded() const { return encoded_; }
 
   /// Requires: kString or kBinary.
-  std::string_view bytes() const;
+  std::string_view bytes() const {
+    std::uint64_t size = 0;
+    const char* const at = get_varint(encoded_.data() + 1, size);
+    return {at, size};
+  }
   /// Requires: kNumber or kBigNumber.
   Decimal number() const;
 
@@ -103,31 +107,43 @@ const char* skip_rare_value(const char* in);
   return detail::skip_rare_value(in);
 }
 
-/// An encoded attribute as it lies in a row, its name not looked up.
-struct RawAttribute {
+/// An attribute's name.
+struct RawName {
   NameId id;  ///< NameId{}: the name is `text`.
   std::string_view text;
-  std::string_view encoded;  ///< Name and value.
-  ValueView value;
 
   bool is(NameId wanted, std::string_view wanted_name) const {
     return id.value != 0 ? id == wanted : text == wanted_name;
   }
+};
+
+/// An encoded attribute as it lies in a row, its name not looked up.
+struct RawAttribute : RawName {
+  std::string_view encoded;  ///< Name and value.
+  ValueView value;
+
   std::string_view name(const AttributeNames& names) const { return id.value != 0 ? names.name(id) : text; }
 };
+
+/// Takes the name at `at` and moves on to its value. Requires: our own bytes.
+[[gnu::always_inline]] inline RawName take_raw_name(const char*& at) {
+  RawName name;
+  std::uint64_t number = 0;
+  at = get_varint(at, number);
+  name.id = NameId{static_cast<std::uint32_t>(number)};
+  if (number == 0) [[unlikely]] {
+    at = get_varint(at, number);
+    name.text = {at, number};
+    at += number;
+  }
+  return name;
+}
 
 /// Takes the attribute at `at` and moves on. Requires: our own bytes.
 [[gnu::always_inline]] inline RawAttribute take_raw_attribute(const char*& at) {  // else it goes through memory
   RawAttribute attribute;
   const char* const begin = at;
-  std::uint64_t number = 0;
-  at = get_varint(at, number);
-  attribute.id = NameId{static_cast<std::uint32_t>(number)};
-  if (number == 0) {
-    at = get_varint(at, number);
-    attribute.text = {at, number};
-    at += number;
-  }
+  static_cast<RawName&>(attribute) = take_raw_name(at);
   const char* const value = at;
   at = skip_value(at);
   attribute.value = ValueView({value, static_cast<std::size_t>(at - value)});
