@@ -104,19 +104,21 @@ std::int64_t items_of(const model::RowView& row) {
   return row.tombstone() ? 0 : 1;
 }
 
-/// Fills blocks of about one size with runs of rows, opening a new one where the last is full.
+/// Spreads runs of rows over as many blocks as they need, evenly, each allocated as large as its share.
 class BlockWriter {
  public:
-  explicit BlockWriter(std::uint32_t capacity) : capacity_(capacity) {}
+  /// `total`: room for all rows to come, in bytes, or more. `full`: a block's capacity. `open`: the capacity of the
+  /// last block if it will take appends, else 0.
+  BlockWriter(std::size_t total, std::size_t full, std::uint32_t open) : left_(total), full_(full), open_(open) {}
 
   void add(std::string_view row) {
-    if (blocks_.empty() || !blocks_.back()->fits(row.size())) open(row.size());
+    if (blocks_.empty() || !blocks_.back()->fits(row.size())) start(row.size());
     blocks_.back()->append(row);
   }
 
   void add(const Block& from, std::uint32_t begin, std::uint32_t end) {
     while (begin < end) {
-      if (blocks_.empty() || !blocks_.back()->fits(from.row_bytes(begin).size())) open(from.row_bytes(begin).size());
+      if (blocks_.empty() || !blocks_.back()->fits(from.row_bytes(begin).size())) start(from.row_bytes(begin).size());
       const std::uint32_t stop = begin + blocks_.back()->fitting(from, begin, end);
       blocks_.back()->append_rows(from, begin, stop);
       begin = stop;
@@ -126,9 +128,20 @@ class BlockWriter {
   std::vector<Block*> take() { return std::move(blocks_); }
 
  private:
-  void open(std::size_t row_size) { blocks_.push_back(Block::make(std::max(capacity_, Block::room_for(row_size)))); }
+  void start(std::size_t row_size) {
+    if (!blocks_.empty()) left_ -= std::min(left_, blocks_.back()->used());
+    // A row that does not fit leaves room behind it: a little more than the share, so that it does not add up.
+    constexpr std::size_t kSlack = 128;
+    const std::size_t blocks = (left_ + full_ - 1) / full_;
+    const std::size_t capacity =
+        blocks > 1 ? std::min(left_ / blocks + kSlack, full_) : std::max<std::size_t>(left_, open_);
+    blocks_.push_back(
+        Block::make(static_cast<std::uint32_t>(std::max<std::size_t>(capacity, Block::room_for(row_size)))));
+  }
 
-  std::uint32_t capacity_;
+  std::size_t left_;  ///< Room for what is to come.
+  const std::size_t full_;
+  const std::uint32_t open_;
   std::vector<Block*> blocks_;
 };
 
@@ -221,9 +234,7 @@ std::vector<Block*> Collection::merge_block(const Block* block, std::span<const 
   const std::uint32_t count = block != nullptr ? block->writer_count() : 0;
   std::size_t total = block != nullptr ? block->used() : 0;
   for (const Change& change : changes) total += change.remove ? 0 : Block::room_for(change.row.size());
-  const std::size_t blocks = (total + full_capacity() - 1) / full_capacity();
-  const std::size_t share = blocks == 0 ? 0 : total / blocks;
-  BlockWriter out(open || blocks > 1 ? open_capacity(share) : static_cast<std::uint32_t>(total));
+  BlockWriter out(total, full_capacity(), open ? open_capacity(std::min(total, full_capacity())) : 0);
 
   std::uint32_t at = 0;
   for (const Change& change : changes) {
