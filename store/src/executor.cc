@@ -1,7 +1,9 @@
 #include "executor.h"
 
+#include <pthread.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,11 +11,24 @@
 
 namespace drover::store {
 
+namespace {
+
+/// Names oneTBB's threads, which else carry the name of whoever was the first to need them.
+class NamesWorkers : public tbb::task_scheduler_observer {
+ public:
+  explicit NamesWorkers(tbb::task_arena& arena) : task_scheduler_observer(arena) { observe(true); }
+  ~NamesWorkers() override { observe(false); }
+  void on_scheduler_entry(bool /*is_worker*/) override { pthread_setname_np(pthread_self(), "store"); }
+};
+
+}  // namespace
+
 struct Executor::Arena {
   explicit Arena(std::uint32_t workers)
       : limit(tbb::global_control::max_allowed_parallelism, workers + 1), arena(static_cast<int>(workers), 0) {}
   tbb::global_control limit;  // the arena has no thread of its own: all workers are oneTBB's
   tbb::task_arena arena;
+  NamesWorkers names{arena};
 };
 
 Executor::Executor(std::uint32_t workers)
