@@ -104,7 +104,8 @@ std::int64_t items_of(const model::RowView& row) {
   return row.tombstone() ? 0 : 1;
 }
 
-/// Spreads runs of rows over as many blocks as they need, evenly, each allocated as large as its share.
+/// Spreads runs of rows over as many blocks as they need, evenly, each allocated as large as its share. (Larger where
+/// rows are replaced or removed, which count in the total, and in front of a row larger than a block.)
 class BlockWriter {
  public:
   /// `total`: room for all rows to come, in bytes, or more. `full`: a block's capacity. `open`: the capacity of the
@@ -160,12 +161,13 @@ void Collection::publish(View next, RetireList& retired) {
   tail_ = next.tail;
   view_.store(new View(next), std::memory_order_release);  // pairs with view()
   if (old != nullptr) retire(old, retired);
-  const Block* block = last_block();
+  last_begin_ = 0;
   last_key_size_ = kNoRow;
+  const Block* block = last_block();
   if (block == nullptr) return;
   const model::RowView last = block->row(block->writer_count() - 1);
-  remember_last(last.bytes().data(), last.sort_key());
-  if (block != tail_) last_begin_ = 0;
+  remember_last_key(last.sort_key());
+  if (block == tail_) remember_last_begin(last.bytes().data());
 }
 
 /// The block that holds the last row; null: there is none.
@@ -216,8 +218,8 @@ void Collection::make_room(std::size_t row_size, RetireList& retired) {
 void Collection::append(const model::RowView& row, RetireList& retired, std::string_view more) {
   const std::size_t size = row.bytes().size() + more.size();
   if (tail_ == nullptr || !tail_->fits(size)) make_room(size, retired);
-  // The key is read where the row came from: what was just written is not there yet.
-  remember_last(tail_->append(row.bytes(), more), row.sort_key());
+  remember_last_begin(tail_->append(row.bytes(), more));
+  remember_last_key(row.sort_key());  // where the row came from: what was just written is not near yet
   writer.items += items_of(row);
   writer.bytes += static_cast<std::int64_t>(size);
 }

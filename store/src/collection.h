@@ -140,8 +140,10 @@ class alignas(64) Collection {
   }
   std::string_view long_last_key() const;
   const Block* last_block() const;
-  void remember_last(const char* row, std::string_view key) {
+  void remember_last_begin(const char* row) {
     last_begin_ = static_cast<std::uint16_t>(row - reinterpret_cast<const char*>(tail_));
+  }
+  void remember_last_key(std::string_view key) {
     last_key_size_ = key.size() <= last_key_.size() ? static_cast<std::uint16_t>(key.size()) : kLongLastKey;
     if (last_key_size_ != kLongLastKey) key.copy(last_key_.data(), key.size());
   }

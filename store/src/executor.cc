@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
-#include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,13 +12,11 @@ namespace drover::store {
 
 namespace {
 
-/// Names oneTBB's threads, which else carry the name of whoever was the first to need them.
-class NamesWorkers : public tbb::task_scheduler_observer {
- public:
-  explicit NamesWorkers(tbb::task_arena& arena) : task_scheduler_observer(arena) { observe(true); }
-  ~NamesWorkers() override { observe(false); }
-  void on_scheduler_entry(bool /*is_worker*/) override { pthread_setname_np(pthread_self(), "store"); }
-};
+/// oneTBB's threads else carry the name of whoever was the first to need them.
+void name_this_worker() {
+  thread_local const int named = pthread_setname_np(pthread_self(), "store");
+  static_cast<void>(named);
+}
 
 }  // namespace
 
@@ -28,7 +25,6 @@ struct Executor::Arena {
       : limit(tbb::global_control::max_allowed_parallelism, workers + 1), arena(static_cast<int>(workers), 0) {}
   tbb::global_control limit;  // the arena has no thread of its own: all workers are oneTBB's
   tbb::task_arena arena;
-  NamesWorkers names{arena};
 };
 
 Executor::Executor(std::uint32_t workers)
@@ -48,6 +44,7 @@ void Executor::enqueue(std::function<void()> turn) {
   // so the count says the same once more: this release pairs with the acquire in the task.
   waiting_or_running_.fetch_add(1, std::memory_order_release);
   arena_->arena.enqueue([this, task = owned.release()] {
+    name_this_worker();
     static_cast<void>(waiting_or_running_.load(std::memory_order_acquire));
     (*task)();
     delete task;  // what the turn kept alive goes before the executor may

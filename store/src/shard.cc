@@ -106,15 +106,16 @@ void Shard::schedule() {
 
 void Shard::turn() {
   const std::int64_t begin = model::steady_clock_ns();
-  if (closed()) {
+  const bool was_closed = closed();
+  if (was_closed) {
     drop_all();
   } else {
     run();
   }
   retired_.collect();
   add(writer_time_ns_, static_cast<std::uint64_t>(model::steady_clock_ns() - begin));
-  scheduled_.exchange(false);  // T2
-  if (has_work()) schedule();  // T3
+  scheduled_.exchange(false);                               // T2
+  if (has_work() || (!was_closed && closed())) schedule();  // T3
 }
 
 void Shard::publish_stats() {
@@ -234,12 +235,12 @@ void Shard::add_stats(SpaceStats& out) const {
 
 void IndexShard::flush() {
   if (inbox_.empty()) return;
-  flush_.store(true, std::memory_order_seq_cst);
+  flush_.store(true);
   schedule();
 }
 
 void IndexShard::run() {
-  flush_.store(false, std::memory_order_seq_cst);
+  flush_.exchange(false);
   // Everything that waits, as one merge: a block that several batches touch is rebuilt once.
   std::vector<Delivery> deliveries;
   for (Delivery delivery; inbox_.try_pop(delivery);) {
@@ -295,7 +296,7 @@ void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
 }
 
 void IndexShard::drop_all() {
-  flush_.store(false, std::memory_order_seq_cst);  // or has_work() would ask for turns for ever
+  flush_.exchange(false);  // or has_work() would ask for turns for ever
   for (Delivery delivery; inbox_.try_pop(delivery);) {
     delivery.ack->dropped.store(true, std::memory_order_relaxed);
     shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
@@ -388,14 +389,15 @@ void TableShard::drop_all() {
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(outbox_.size()), std::memory_order_acq_rel);
   outbox_.clear();
   room_.exchange(Room::kNotWaiting);
+  flush_indexes();  // what was delivered and gathers there would else be left lying
 }
 
 void TableShard::run() {
-  if (!deliver()) return;
+  const bool carried = !outbox_.empty();  // maybe with an API write that waits for it
+  if (!deliver()) return flush_indexes();
   constexpr std::size_t kWritesPerTurn = 64;
   std::int64_t applied = 0;
   auto acknowledgement = std::make_shared<Acknowledgement>();
-  const bool writes = !writes_.empty();
   ItemWrite write;
   for (std::size_t i = 0; i < kWritesPerTurn && writes_.try_pop(write); ++i, ++applied) {
     model::Status status = apply(write);
@@ -405,6 +407,7 @@ void TableShard::run() {
       write.done(std::move(status));
     }
   }
+  const bool writes = applied > 0;
   if (Delivery delivery; inbox_.try_pop(delivery)) {
     for_each_row(delivery.batch, [this](Collection& collection, std::string_view row) { apply(collection, row); });
     ++applied;
@@ -419,7 +422,7 @@ void TableShard::run() {
   send_index_entries(std::move(acknowledgement));
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
   deliver();
-  if (writes || !has_work() || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
+  if (carried || writes || !has_work() || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
 }
 
 /// Has the indexes apply what they were sent, so that nobody waits for entries that gather no further.

@@ -57,6 +57,9 @@ struct Delivery {
 //          nothing that only a writer may see, since the next turn may have begun.
 // Why nothing is left lying.  If S2 comes after T2 in the order of scheduled_, it finds false and enqueues. If it comes
 //          before, T2 reads what it wrote (that is why T2 exchanges), so S1 happens before T3, which sees the work.
+// Gathering.  Where is_due() says no, S2 is left out, and T3 may leave work: the sender then owes a flush() behind its
+// last
+//          push, also when it is closed.
 // Why there is one writer.  A turn is enqueued only by whoever turned the flag from false to true; T2 is a turn's last
 //          act on the shard, and the next turn's S2/T3 exchange reads it: everything the old turn wrote is seen.
 
@@ -159,7 +162,7 @@ class IndexShard final : public Shard {
 
  protected:
   void run() override;
-  bool has_work() const override { return is_half_full() || flush_.load(std::memory_order_seq_cst); }
+  bool has_work() const override { return is_half_full() || flush_.load(); }
   bool is_due() const override { return is_half_full(); }
   void drop_all() override;
 
@@ -173,7 +176,9 @@ class IndexShard final : public Shard {
   void merge(Collection& collection, std::vector<Entry>& entries);
 
   std::vector<TableShard*> upstream_;
-  std::atomic<bool> flush_{false};  ///< Set behind the push and ahead of S2, so that T3 sees it.
+  /// A turn is asked for. Set behind the push and ahead of S2, so that T3 sees it; a turn exchanges it before it pops,
+  /// so that it sees the push of whoever it takes it from.
+  std::atomic<bool> flush_{false};
 };
 
 /// A global index: its key space, its shard map, its shards.

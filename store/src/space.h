@@ -56,6 +56,7 @@ class Space {
     void begin(const Space& space, model::KeyHash hash) {
       hash_ = hash;
       table_ = space.table_of(hash);
+      collection_ = nullptr;
     }
     void to_slot() {
       if (table_ == nullptr) return;

@@ -341,7 +341,9 @@ TEST_F(TableStress, TablesMayBeDeletedUnderLoad) {
     test::read_items(*table, names(), i % 2 == 0 ? "depot" : "", i % 2 == 0 ? depot_of(i) : vehicle_of(i % kVehicles));
     store_->stats();
   }));
+  std::vector<std::shared_ptr<Table>> deleted;  // held, so that nothing is tidied up only by their end
   for (int n = 0; n < kTables; ++n) {
+    deleted.push_back(table_);
     ASSERT_TRUE(store_->delete_table("telemetry").ok());
     table_ = store_->create_table(test::telemetry_schema({test::depot_index()})).value();
     const std::uint64_t before = accepted.load();
@@ -350,6 +352,7 @@ TEST_F(TableStress, TablesMayBeDeletedUnderLoad) {
   done.store(true);
   for (std::thread& thread : users) thread.join();
   EXPECT_TRUE(store_->drain(kDrainMs));
+  deleted.clear();
   table_.reset();
   store_.reset();
   EXPECT_EQ(accepted, acknowledged);

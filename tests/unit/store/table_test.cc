@@ -210,6 +210,19 @@ TEST_F(TableTest, AStreamedTombstoneDeletesAndItsRepeatIsARepeat) {
   EXPECT_EQ(get("TS#1"), std::nullopt);
 }
 
+TEST_F(TableTest, AnEmptiedIndexCollectionTakesNewEntries) {
+  open(test::telemetry_schema({test::depot_index()}));
+  for (int i = 0; i < 3; ++i) {
+    const Item item = {{"depotCode", text("DEP-A")}, {"note", text(std::string(500 * (i + 1), 'n'))}};
+    put("TS#1", item);
+    put("TS#2", item);
+    EXPECT_EQ(depot("DEP-A").size(), 2u);
+    remove("TS#1");
+    remove("TS#2");
+    EXPECT_TRUE(depot("DEP-A").empty());
+  }
+}
+
 // ---- API writes
 
 TEST_F(TableTest, AWriteSeesTheItemAsItStands) {
