@@ -6,6 +6,8 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <optional>
+#include <sstream>
 
 namespace drover::server {
 namespace {
@@ -89,17 +91,26 @@ std::string format_duration(std::int64_t ms) {
   return std::to_string(ms) + "ms";
 }
 
+/// Nothing: it is not there, may not be read, or is a directory, which opens but does not read.
+std::optional<std::string> read_file(const std::string& name) {
+  std::ifstream in(name, std::ios::binary);
+  std::ostringstream text;
+  in.peek();  // sets badbit on a directory
+  if (!in.is_open() || in.bad()) return std::nullopt;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
 }  // namespace
 
 bool SettingsTree::load() {
-  std::ifstream in(file_);
-  if (!in) {
+  const std::optional<std::string> text = read_file(file_);
+  if (!text) {
     problems_.push_back({file_, 0, "--config", "", "the file can't be read: check its name and its permissions"});
     return false;
   }
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
   try {
-    root_ = YAML::Load(text);
+    root_ = YAML::Load(*text);
   } catch (const YAML::Exception& error) {
     problems_.push_back({file_, error.mark.line + 1, "(syntax)", "", "not YAML: " + error.msg});
     return false;
@@ -171,11 +182,9 @@ std::optional<std::string> Setting::text() const {
     return std::nullopt;
   }
   if (kind == "file") {
-    std::ifstream in(name);
-    if (in) {
-      std::string value{std::istreambuf_iterator<char>(in), {}};
-      if (value.ends_with('\n')) value.pop_back();
-      if (value.ends_with('\r')) value.pop_back();
+    if (std::optional<std::string> value = read_file(name)) {
+      if (value->ends_with('\n')) value->pop_back();
+      if (value->ends_with('\r')) value->pop_back();
       return value;
     }
     problem("the file " + name + " can't be read");

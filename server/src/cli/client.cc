@@ -22,6 +22,7 @@ namespace json = boost::json;
 
 constexpr std::string_view kScheme = "http://";
 constexpr std::uint64_t kAnswerSizeBytesMax = 64 * 1024 * 1024;
+constexpr std::chrono::seconds kTimeout{30};  ///< Of a connect, a request, an answer.
 
 /// The server's words in an error answer: `ResourceNotFoundException: Cannot do operations on …`.
 std::string error_text(const json::object& answer, unsigned status) {
@@ -54,7 +55,11 @@ class Client::Impl {
     boost::system::error_code error;
     const auto found =
         asio::ip::tcp::resolver(context_).resolve(name, has_port ? std::string(rest.substr(colon + 1)) : "80", error);
-    if (!error) stream_.connect(found, error);
+    if (!error) {
+      error = within_timeout([&](auto done) {
+        stream_.async_connect(found, [done](const boost::system::error_code& problem, const auto&) { done(problem); });
+      });
+    }
     if (!error) return {};
     return {model::StatusCode::kUnavailable, "nothing answers at " + endpoint + " (" + error.message() +
                                                  "): is `drover serve` running there? Another place: --endpoint"};
@@ -68,11 +73,20 @@ class Client::Impl {
     message.body() = json::serialize(request);
     message.prepare_payload();
 
-    boost::system::error_code error;
-    http::write(stream_, message, error);
+    const auto when_done = [](auto done) {
+      return [done](const boost::system::error_code& problem, std::size_t) { done(problem); };
+    };
     http::response_parser<http::string_body> parser;
     parser.body_limit(kAnswerSizeBytesMax);
-    if (!error) http::read(stream_, buffer_, parser, error);
+    boost::system::error_code error =
+        within_timeout([&](auto done) { http::async_write(stream_, message, when_done(done)); });
+    if (!error) {
+      error = within_timeout([&](auto done) { http::async_read(stream_, buffer_, parser, when_done(done)); });
+    }
+    if (error == beast::error::timeout) {
+      return model::Status{model::StatusCode::kUnavailable, "no answer within " + std::to_string(kTimeout.count()) +
+                                                                " s: Drover is busy, or something else listens there"};
+    }
     if (error) return model::Status{model::StatusCode::kUnavailable, "the connection broke: " + error.message()};
 
     const unsigned status = parser.get().result_int();
@@ -85,6 +99,17 @@ class Client::Impl {
   }
 
  private:
+  /// Starts an operation and waits for its end; beast::error::timeout if that takes too long.
+  template <typename Start>
+  boost::system::error_code within_timeout(Start&& start) {
+    boost::system::error_code result;
+    stream_.expires_after(kTimeout);
+    start([&result](const boost::system::error_code& problem) { result = problem; });
+    context_.restart();
+    context_.run();
+    return result;
+  }
+
   asio::io_context context_;
   beast::tcp_stream stream_{context_};
   beast::flat_buffer buffer_;

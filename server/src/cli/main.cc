@@ -25,6 +25,14 @@ int main(int argc, char** argv) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", "drover " + std::string(drover::server::version()));
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    // The unknown word is what went wrong, not that no command was given.
+    const std::vector<std::string> rest = failed->remaining();
+    const std::string what = failed->get_subcommands().empty() && !rest.empty() && !rest.front().starts_with('-')
+                                 ? "there is no command \"" + rest.front() + '"'
+                                 : std::string(error.what());
+    return what + "\nRun with --help for more information.\n";
+  });
   app.footer(
       "Examples:\n"
       "  drover check --config deploy/drover.yaml\n"

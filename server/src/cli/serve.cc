@@ -2,12 +2,14 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <ctime>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "commands.h"
 #include "config_option.h"
@@ -33,7 +35,19 @@ class StopSignals {
     return signal > 0 ? signal : 0;
   }
 
-  /// From here on a further signal ends the process at once.
+  /// From here on a further signal ends the process at once, and so does the end of `timeout_ms`.
+  static void end_in(std::int64_t timeout_ms) {
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      constexpr std::string_view kWords = "stop_timeout is over: ended with work in hand\n";
+      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kWords.data(), kWords.size());
+      _exit(0);
+    };
+    sigaction(SIGALRM, &action, nullptr);
+    itimerval timer{};
+    timer.it_value = {.tv_sec = timeout_ms / 1'000, .tv_usec = timeout_ms % 1'000 * 1'000};
+    setitimer(ITIMER_REAL, &timer, nullptr);
+  }
   void let_the_next_one_end_the_process() const {
     struct sigaction action {};
     action.sa_handler = [](int signal) { _exit(128 + signal); };
@@ -93,7 +107,9 @@ int serve(const ConfigOption& option) {
 
   spdlog::info("{}: stopping", signal == SIGTERM ? "SIGTERM" : "SIGINT");
   signals.let_the_next_one_end_the_process();
+  StopSignals::end_in(loaded.config.stop_timeout_ms);
   if (const model::Status status = pipeline->stop(); !status.ok()) spdlog::warn("{}", status.message());
+  pipeline.reset();  // waits for what is under way
   spdlog::info("stopped");
   return 0;
 }

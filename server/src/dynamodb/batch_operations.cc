@@ -135,7 +135,7 @@ class BatchWrite {
 
   void finish(const ItemWrite& write, const model::Status& status) {
     model::LockGuard lock(mutex_);
-    if (!status.ok()) error_ = unavailable();
+    if (!status.ok()) error_ = write_error(status);
     if (write.error) error_ = *write.error;
     if (capacity_ != CapacityReport::kNone && status.ok()) {
       const ConsumedCapacity used = write_capacity(write.table->schema(), write.before ? &*write.before : nullptr,

@@ -65,8 +65,17 @@ ApiError throttled() {
   return {400, kThrottlingType, "Rate of requests exceeds the allowed throughput."};
 }
 
-ApiError unavailable() {
-  return {503, "com.amazon.coral.availability#ServiceUnavailableException", "The service is shutting down"};
+ApiError write_error(const model::Status& status) {
+  switch (status.code()) {
+    case model::StatusCode::kInvalid:
+      return validation_error(status.message());
+    case model::StatusCode::kFull:
+      return throttled();
+    case model::StatusCode::kStopping:  // the table is gone
+      return table_not_found();
+    default:
+      return internal_error();
+  }
 }
 
 ApiError internal_error() {

@@ -32,7 +32,8 @@ ApiError table_not_found(std::string_view table);
 ApiError table_in_use(std::string_view table);
 ApiError condition_failed(std::optional<model::Item> item);
 ApiError throttled();
-ApiError unavailable();
+/// Of a write that the store did not carry out. Requires: !status.ok().
+ApiError write_error(const model::Status& status);
 ApiError internal_error();
 
 inline constexpr std::string_view kValidationType = "com.amazon.coral.validate#ValidationException";

@@ -107,13 +107,12 @@ std::string write_answer(const ItemWrite& write, ReturnValues returned, Capacity
 void submit(const WriteRequest& read, EncodedKey&& key, Reply&& reply) {
   read.write->finish = [reply = std::move(reply), returned = read.returned, capacity = read.capacity](
                            ItemWrite& write, const model::Status& status) {
-    if (!status.ok()) return reply.fail(unavailable());
+    if (!status.ok()) return reply.fail(write_error(status));
     if (write.error) return reply.fail(*write.error);
     reply.ok(write_answer(write, returned, capacity));
   };
   const model::Status status = server::submit(read.write, std::move(key));
-  if (status.code() == model::StatusCode::kFull) throw throttled();
-  if (!status.ok()) throw table_not_found();
+  if (!status.ok()) throw write_error(status);
 }
 
 /// The table's key stays as it is.

@@ -1,6 +1,7 @@
 #include "expression/evaluate.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 namespace drover::server::expression {
@@ -81,6 +82,11 @@ bool begins_with(const AttributeValue* whole, const AttributeValue* prefix) {
          whole->bytes.starts_with(prefix->bytes);
 }
 
+/// In time that grows with the sum of both sizes, not with their product as std::string::find() may.
+bool has_text(const std::string& whole, const std::string& part) {
+  return memmem(whole.data(), whole.size(), part.data(), part.size()) != nullptr;
+}
+
 bool contains(const AttributeValue* whole, const AttributeValue* part) {
   if (whole == nullptr || part == nullptr) return false;
   const auto has_bytes = [&] {
@@ -89,7 +95,7 @@ bool contains(const AttributeValue* whole, const AttributeValue* part) {
   switch (whole->type) {
     case AttributeType::kString:
     case AttributeType::kBinary:
-      return part->type == whole->type && whole->bytes.find(part->bytes) != std::string::npos;
+      return part->type == whole->type && has_text(whole->bytes, part->bytes);
     case AttributeType::kStringSet:
       return part->type == AttributeType::kString && has_bytes();
     case AttributeType::kBinarySet:

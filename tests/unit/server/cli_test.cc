@@ -183,6 +183,22 @@ TEST(Cli, AWrongCommandLineExits64AndPointsToTheHelp) {
   }
 }
 
+TEST(Cli, AnUnknownCommandIsNamed) {
+  const Ended ended = run({"version"});
+  EXPECT_EQ(ended.exit_code, 64);
+  EXPECT_THAT(ended.err, HasSubstr("there is no command \"version\""));
+}
+
+TEST(Cli, ACountThatIsNoneSaysWhatIsAccepted) {
+  EXPECT_THAT(run({"query", "VEH#1", "--newest", "0"}).err, HasSubstr("Value 0 not in range 1 to 1000000000"));
+}
+
+TEST(CliCheck, ADirectoryIsNoConfig) {
+  const Ended ended = run({"check", "--config", testing::TempDir()});
+  EXPECT_EQ(ended.exit_code, 78);
+  EXPECT_THAT(ended.err, HasSubstr("the file can't be read"));
+}
+
 TEST(CliCheck, AGoodConfigExits0AndSaysWhatIsInIt) {
   const ConfigFile config(std::string("kafka: {brokers: k:1}\n") + kTable + kTopic);
   const Ended ended = run({"check", "--config", config.path()});

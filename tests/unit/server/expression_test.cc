@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -162,11 +163,23 @@ TEST(Condition, FunctionsLookAtTheTypesTheyAreFor) {
   EXPECT_TRUE(holds("contains(l, :x)", item, Given().value(":x", string("a"))));
   EXPECT_FALSE(holds("contains(n, :x)", item, Given().value(":x", string("1"))));
   EXPECT_FALSE(holds("contains(b, :x)", item, Given().value(":x", string("a"))));
+  EXPECT_TRUE(holds("contains(s, :x)", item, Given().value(":x", string(""))));
   EXPECT_TRUE(holds("begins_with(b, :x)", item, Given().value(":x", AttributeValue::binary("ab"))));
   EXPECT_FALSE(holds("begins_with(s, :x)", item, Given().value(":x", AttributeValue::binary("ab"))));
   EXPECT_TRUE(holds("attribute_type(ss, :x)", item, Given().value(":x", string("SS"))));
   EXPECT_FALSE(holds("attribute_type(absent, :x)", item, Given().value(":x", string("SS"))));
   EXPECT_TRUE(holds("attribute_exists(l[1]) AND attribute_not_exists(l[2]) AND attribute_not_exists(l.a)", item));
+}
+
+TEST(Condition, ContainsTakesTimeThatGrowsWithTheTextAlone) {
+  Item item;
+  item["s"] = string(std::string(400'000, 'a'));
+  std::string text = "contains(s, :x)";
+  for (int i = 1; i < 100; ++i) text += " OR contains(s, :x)";
+  // Where each place of the text is compared with all of the part, this takes a minute.
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(holds(text, item, Given().value(":x", string(std::string(200'000, 'a') + "b"))));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(Condition, SizeOfEverySizedType) {
