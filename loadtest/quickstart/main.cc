@@ -110,10 +110,12 @@ model::Status catch_up(server::Pipeline& pipeline, KafkaFeed* feed, const Feeder
   for (;;) {
     const bool time_to_stop = stop.wait(std::chrono::milliseconds(50));
     const ingest::IngestStats stats = pipeline.ingest_stats();
-    std::int64_t lag = 0;
-    for (const ingest::PartitionStats& partition : stats.partitions) lag += partition.lag_records;
+    const bool all_read =
+        std::all_of(stats.partitions.begin(), stats.partitions.end(), [](const ingest::PartitionStats& partition) {
+          return partition.end_offset >= 0 && partition.lag_records == 0;  // an unknown end has no lag
+        });
     const bool fed = feeder == nullptr || (feeder->history_sent() && records_ahead(*feed, pipeline) == 0);
-    if (stats.connected && fed && lag == 0 && pipeline.store().idle()) return {};
+    if (stats.connected && fed && all_read && pipeline.store().idle()) return {};
 
     const bool unavailable = !stats.connected && !stats.last_error.empty();
     if (time_to_stop || Clock::now() > give_up) {

@@ -21,7 +21,10 @@ constexpr std::string_view kIndex =
 
 bool caught_up(const ingest::IngestStats& ingest) {
   return std::all_of(ingest.partitions.begin(), ingest.partitions.end(), [](const ingest::PartitionStats& partition) {
-    return partition.lag_records <= kCaughtUpRecordsMax || partition.lag_seconds <= kCaughtUpSecondsMax;
+    // Of a partition just assigned nothing is known: neither how long it is nor how old what is read.
+    if (partition.end_offset < 0) return false;
+    return partition.lag_records <= kCaughtUpRecordsMax ||
+           (partition.records > 0 && partition.lag_seconds <= kCaughtUpSecondsMax);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace drover::store {
 
@@ -14,8 +15,8 @@ namespace {
 
 /// oneTBB's threads else carry the name of whoever was the first to need them.
 void name_this_worker() {
-  thread_local const int named = pthread_setname_np(pthread_self(), "store");
-  static_cast<void>(named);
+  thread_local bool named = false;
+  if (!std::exchange(named, true)) pthread_setname_np(pthread_self(), "store");
 }
 
 }  // namespace

@@ -243,7 +243,7 @@ int query(const QueryOptions& options) {
 }  // namespace
 
 void add_query(CLI::App& app, Command& command) {
-  const CLI::Range kWholeNumber(std::size_t{1}, std::size_t{1'000'000'000});
+  const CLI::Range whole_number(std::size_t{1}, std::size_t{1'000'000'000});
   CLI::App* query_command = app.add_subcommand("query", "Asks a running Drover for one item collection");
   auto options = std::make_shared<QueryOptions>();  // owned by the callback
   query_command->add_option("key", options->key, "The partition key, such as 'VEH#V-7741'")
@@ -265,10 +265,10 @@ void add_query(CLI::App& app, Command& command) {
   between->excludes(equals, begins);
   equals->excludes(begins);
   auto* newest = query_command->add_option("-n,--newest", options->newest, "The last N items, the newest first")
-                     ->check(kWholeNumber)
+                     ->check(whole_number)
                      ->type_name("N");
   query_command->add_option("-l,--limit", options->limit, "At most N items; 1000 if not given")
-      ->check(kWholeNumber)
+      ->check(whole_number)
       ->type_name("N")
       ->excludes(newest);
   query_command->add_flag("-d,--descending", options->descending, "The newest first");
