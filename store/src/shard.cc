@@ -538,13 +538,17 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
   return true;
 }
 
-/// Stores a row and what it inherits, over what is there.
-void TableShard::put(Collection& collection, const model::RowView& row, std::string_view inherited) {
-  if (collection.is_append(row.sort_key())) {
+/// Stores a row and what it inherits, over what is there. Requires: `newest` is what is_append() says of its key.
+void TableShard::put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest) {
+  const std::int64_t items = collection.writer.items;
+  const std::int64_t bytes = collection.writer.bytes;
+  if (newest) {
     collection.append(row, retired_, inherited);
   } else {
     merge_one(collection, row, inherited);
   }
+  if (!inherited_.empty() && row.sort_key() == schema_.inherit_from) learn_stamp(collection, row);
+  note_size(collection, items, bytes);
 }
 
 void TableShard::merge_one(Collection& collection, const model::RowView& row, std::string_view inherited) {
@@ -565,7 +569,7 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
       model::Bytes raised;
       const std::uint8_t flags = row.tombstone() ? model::kRowTombstone : 0;
       model::append_row(raised, row.version(), flags, row.sort_key(), present->attributes());
-      put(collection, model::RowView(raised), {});
+      merge_one(collection, model::RowView(raised), {});
       return;
     }
     if (row.version() <= present->version()) {
@@ -573,22 +577,13 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
       return;
     }
   }
-  const std::string_view inherited =
-      collection.writer.stamp == nullptr ? std::string_view{} : inherited_by(collection, row);
+  const std::string_view inherited = inherited_by(collection, row);
   if (row_bytes.size() + inherited.size() > model::kItemSizeBytesMax ||
       (!indexes_.empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
     ++count_.refused;
     return;
   }
-  const std::int64_t items = collection.writer.items;
-  const std::int64_t bytes = collection.writer.bytes;
-  if (newest) {
-    collection.append(row, retired_, inherited);
-  } else {
-    merge_one(collection, row, inherited);
-  }
-  if (!inherited_.empty() && row.sort_key() == schema_.inherit_from) learn_stamp(collection, row);
-  note_size(collection, items, bytes);
+  put(collection, row, inherited, newest);
   ++(present ? count_.conflicting : count_.stored);
   if (!newest && !present) ++count_.late;
 }
@@ -618,11 +613,7 @@ model::Status TableShard::apply(ItemWrite& write) {
   if (!append_index_entries(target, row, inherited, present ? &*present : nullptr)) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
-  const std::int64_t items = target.writer.items;
-  const std::int64_t bytes = target.writer.bytes;
-  put(target, row, inherited);
-  if (!inherited_.empty() && row.sort_key() == schema_.inherit_from) learn_stamp(target, row);
-  note_size(target, items, bytes);
+  put(target, row, inherited, target.is_append(row.sort_key()));
   ++tally_.records;
   tally_.bytes += row.bytes().size() + inherited.size();
   return {};

@@ -251,7 +251,7 @@ class TableShard final : public Shard {
   }
   bool append_index_entries(const Collection& collection, const model::RowView& row, std::string_view inherited,
                             const model::RowView* replaced);
-  void put(Collection& collection, const model::RowView& row, std::string_view inherited);
+  void put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest);
   void merge_one(Collection& collection, const model::RowView& row, std::string_view inherited);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
   bool deliver();

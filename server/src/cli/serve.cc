@@ -35,7 +35,7 @@ class StopSignals {
     return signal > 0 ? signal : 0;
   }
 
-  /// From here on a further signal ends the process at once, and so does the end of `timeout_ms`.
+  /// Ends the process when `timeout_ms` are over, whatever is under way.
   static void end_in(std::int64_t timeout_ms) {
     struct sigaction action {};
     action.sa_handler = [](int) {
@@ -48,6 +48,7 @@ class StopSignals {
     timer.it_value = {.tv_sec = timeout_ms / 1'000, .tv_usec = timeout_ms % 1'000 * 1'000};
     setitimer(ITIMER_REAL, &timer, nullptr);
   }
+  /// From here on a further signal ends the process at once.
   void let_the_next_one_end_the_process() const {
     struct sigaction action {};
     action.sa_handler = [](int signal) { _exit(128 + signal); };
