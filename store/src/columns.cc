@@ -1,0 +1,746 @@
+#include "columns.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "drover/model/check.h"
+#include "drover/model/time.h"
+#include "drover/model/value_view.h"
+#include "integers.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace drover::store {
+namespace {
+
+using model::append_varint;
+using model::Bytes;
+using model::TimeNs;
+using model::TimePrecision;
+using model::unzigzag;
+using model::ValueTag;
+using model::zigzag;
+
+using Integers = std::vector<std::uint64_t>;
+
+constexpr std::size_t kHeadSizeBytes = 1 + sizeof(std::uint64_t);  // version, checksum
+constexpr std::size_t kColumnsMax = 1024;
+constexpr std::size_t kShapesMax = 256;
+/// Attribute values of a block that stand in columns: what a decoder unpacks before it writes rows.
+constexpr std::size_t kValuesMax = std::size_t{1} << 22;
+/// Rows of a new shape before it gets columns, unless it comes again at once.
+constexpr std::uint32_t kShapeRowsMin = 4;
+/// A number with a smaller exponent than all but this share of its column does not change the column's exponent.
+constexpr std::size_t kExponentShare = 32;
+
+enum class ColumnKind : std::uint8_t {
+  kRaw = 0,     ///< All attributes of a row as they are.
+  kValue = 1,   ///< One attribute's value as it is encoded.
+  kNumber = 2,  ///< One attribute's number, if it is a kNumber.
+};
+
+// A sort key is head, time, tail; one without a time in it is all head.
+
+constexpr std::size_t kTimeSizeBytesMin = 20;  // 2026-06-23T09:00:01Z
+constexpr std::array<TimePrecision, 4> kPrecisions{TimePrecision::kSeconds, TimePrecision::kMillis,
+                                                   TimePrecision::kMicros, TimePrecision::kNanos};
+constexpr std::uint8_t kNoTime = 4;  ///< In place of an index into kPrecisions.
+constexpr std::array<std::int64_t, 4> kUnitNs{1'000'000'000, 1'000'000, 1'000, 1};
+
+struct KeyTime {
+  std::uint8_t precision = kNoTime;  ///< Index into kPrecisions.
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::int64_t value = 0;  ///< Since 1970, in units of the precision.
+};
+
+std::size_t time_size(std::uint8_t precision) {
+  return kTimeSizeBytesMin + (precision == 0 ? 0 : 1 + 3 * std::size_t{precision});
+}
+
+/// The precision of the canonical time at `begin`, if there is one.
+std::uint8_t precision_at(std::string_view key, std::size_t begin) {
+  for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
+    if (begin + time_size(precision) > key.size() || key[begin + time_size(precision) - 1] != 'Z') continue;
+    const std::string_view text = key.substr(begin, time_size(precision));
+    if (model::is_canonical_time(text, kPrecisions[precision])) return precision;
+  }
+  return kNoTime;
+}
+
+std::optional<KeyTime> time_at(std::string_view key, std::size_t begin) {
+  KeyTime time;
+  time.precision = precision_at(key, begin);
+  if (time.precision == kNoTime) return std::nullopt;
+  time.begin = begin;
+  time.end = begin + time_size(time.precision);
+  const std::optional<TimeNs> ns = model::parse_time(key.substr(begin, time.end - begin));
+  if (!ns) return std::nullopt;
+  const std::int64_t unit = kUnitNs[time.precision];
+  time.value = ns->value / unit;  // exact: the text has no more digits
+  return time;
+}
+
+/// The first time in the key, looked for at `guess` before anywhere else.
+KeyTime find_time(std::string_view key, std::size_t guess) {
+  constexpr std::size_t kSeparator = 10;  // the T of a time
+  if (guess + kTimeSizeBytesMin <= key.size() && key[guess + kSeparator] == 'T') {
+    if (const auto time = time_at(key, guess)) return *time;
+  }
+  for (std::size_t at = kSeparator; at < key.size(); ++at) {
+    at = key.find('T', at);
+    if (at == std::string_view::npos) break;
+    if (const auto time = time_at(key, at - kSeparator)) return *time;
+  }
+  return {kNoTime, key.size(), key.size(), 0};
+}
+
+/// A log time as a column of key times may follow it.
+std::uint64_t in_unit(std::uint64_t log_time_ms, std::uint8_t precision) {
+  switch (precision) {
+    case 0:
+      return log_time_ms / 1'000;
+    case 1:
+      return log_time_ms;
+    case 2:
+      return log_time_ms * 1'000;
+    default:
+      return log_time_ms * 1'000'000;
+  }
+}
+
+// Encoding
+
+/// A column of byte strings: each different one once, and which one is where.
+class StringColumn {
+ public:
+  void add(std::string_view bytes) {
+    if (entries_.empty() || entries_[last_] != bytes) {
+      const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
+      if (added) entries_.push_back(bytes);
+      last_ = at->second;
+    }
+    index_.push_back(last_);
+  }
+
+  void append_to(Bytes& out) const {
+    if (index_.empty()) return;
+    append_varint(out, entries_.size());
+    Integers sizes;
+    for (const std::string_view entry : entries_) sizes.push_back(entry.size());
+    append_integers(sizes, {}, out);
+    for (const std::string_view entry : entries_) out.append(entry);
+    if (entries_.size() > 1) append_integers(index_, {}, out);
+  }
+
+ private:
+  std::vector<std::string_view> entries_;
+  std::unordered_map<std::string_view, std::uint32_t> numbers_;
+  std::uint32_t last_ = 0;
+  Integers index_;
+};
+
+/// A column of numbers. Canonical ones lose their trailing zeros to the exponent, so that 61.5 and 61 have different
+/// ones; here all that can have the column's exponent get it, and shed the zeros again when they are decoded.
+class NumberColumn {
+ public:
+  void add(std::int64_t coefficient, std::int64_t exponent) {
+    coefficients_.push_back(static_cast<std::uint64_t>(coefficient));
+    exponents_.push_back(static_cast<std::uint64_t>(exponent));
+  }
+
+  /// 0 in the column of exponents: the column's, and zeros are shed. Else zigzag(exponent) + 1, and nothing is shed.
+  void append_to(Bytes& out) {
+    if (coefficients_.empty()) return;
+    const std::int64_t common = common_exponent();
+    for (std::size_t i = 0; i < coefficients_.size(); ++i) {
+      const auto exponent = static_cast<std::int64_t>(exponents_[i]);
+      const std::optional<std::int64_t> scaled =
+          scaled_to(common, static_cast<std::int64_t>(coefficients_[i]), exponent);
+      exponents_[i] = scaled ? 0 : zigzag(exponent) + 1;
+      if (scaled) coefficients_[i] = static_cast<std::uint64_t>(*scaled);
+    }
+    append_varint(out, zigzag(common));
+    append_integers(exponents_, {}, out);
+    append_integers(coefficients_, {}, out);
+  }
+
+ private:
+  std::int64_t common_exponent() const {
+    std::vector<std::int64_t> exponents;
+    for (std::size_t i = 0; i < exponents_.size(); ++i) {
+      if (coefficients_[i] != 0) exponents.push_back(static_cast<std::int64_t>(exponents_[i]));
+    }
+    if (exponents.empty()) return 0;
+    const auto at = exponents.begin() + static_cast<std::ptrdiff_t>(exponents.size() / kExponentShare);
+    std::nth_element(exponents.begin(), at, exponents.end());
+    return *at;
+  }
+
+  static std::optional<std::int64_t> scaled_to(std::int64_t common, std::int64_t coefficient, std::int64_t exponent) {
+    if (coefficient == 0) return exponent == 0 ? std::optional<std::int64_t>(0) : std::nullopt;
+    if (coefficient % 10 == 0 || exponent < common || exponent - common > 18) return std::nullopt;
+    for (std::int64_t zeros = exponent - common; zeros > 0; --zeros) {
+      if (__builtin_mul_overflow(coefficient, std::int64_t{10}, &coefficient)) return std::nullopt;
+    }
+    return coefficient;
+  }
+
+  Integers coefficients_;
+  Integers exponents_;
+};
+
+struct Column {
+  ColumnKind kind = ColumnKind::kRaw;
+  std::string_view name;  ///< As it stands in a row; empty for kRaw.
+  StringColumn strings;   ///< kRaw, kValue.
+  NumberColumn numbers;   ///< kNumber.
+};
+
+struct Shape {
+  std::uint8_t precision = kNoTime;
+  std::vector<std::uint32_t> columns;
+};
+
+struct Attribute {
+  std::string_view name;  ///< As it stands in the row.
+  std::string_view value;
+
+  ColumnKind kind() const {
+    return static_cast<ValueTag>(value.front()) == ValueTag::kNumber ? ColumnKind::kNumber : ColumnKind::kValue;
+  }
+};
+
+Attribute take_attribute(const char*& at) {
+  const char* const name = at;
+  model::take_raw_name(at);
+  const char* const value = at;
+  at = model::skip_value(at);
+  return {{name, static_cast<std::size_t>(value - name)}, {value, static_cast<std::size_t>(at - value)}};
+}
+
+class Encoder {
+ public:
+  explicit Encoder(std::span<const model::RowView> rows) : rows_(rows) {}
+
+  void encode(Bytes& out) {
+    KeyTime time;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const model::RowView& row = rows_[i];
+      row_bytes_ += row.bytes().size();
+      const model::Version version = row.version();
+      log_times_.push_back(version.time_and_source >> 16);
+      sources_.push_back(version.source().value);
+      offsets_.push_back(version.offset);
+      flags_.push_back(static_cast<unsigned char>(row.bytes()[sizeof(model::Version)]));
+      time = find_time(row.sort_key(), time.begin);
+      add_key(row.sort_key(), time);
+      add_attributes(i, time.precision);
+    }
+    DROVER_CHECK(row_bytes_ <= kColumnsRowBytesMax, "a block's rows are bounded");
+    append_to(out);
+  }
+
+ private:
+  void add_key(std::string_view key, const KeyTime& time) {
+    key_heads_.add(key.substr(0, time.begin));
+    if (time.precision == kNoTime) return;
+    key_tails_.add(key.substr(time.end));
+    times_[time.precision].push_back(static_cast<std::uint64_t>(time.value));
+    time_references_[time.precision].push_back(in_unit(log_times_.back(), time.precision));
+  }
+
+  void add_attributes(std::size_t row, std::uint8_t precision) {
+    const std::string_view attributes = rows_[row].attributes();
+    if (!fits(shape_, attributes, precision)) shape_ = shape_of(row, precision);
+    shape_numbers_.push_back(shape_);
+    const Shape& shape = shapes_[shape_];
+    values_ += shape.columns.size();
+    const char* at = attributes.data();
+    for (const std::uint32_t number : shape.columns) {
+      Column& column = columns_[number];
+      if (column.kind == ColumnKind::kRaw) {
+        column.strings.add(attributes);
+        break;
+      }
+      const Attribute attribute = take_attribute(at);
+      if (column.kind == ColumnKind::kValue) {
+        column.strings.add(attribute.value);
+      } else {
+        std::uint64_t exponent = 0;
+        std::uint64_t coefficient = 0;
+        model::get_varint(model::get_varint(attribute.value.data() + 1, exponent), coefficient);
+        column.numbers.add(unzigzag(coefficient), unzigzag(exponent));
+      }
+    }
+  }
+
+  /// Whether the attributes are those of a shape with a column each.
+  bool fits(std::uint32_t number, std::string_view attributes, std::uint8_t precision) const {
+    if (number >= shapes_.size() || values_ > kValuesMax) return false;
+    const Shape& shape = shapes_[number];
+    if (shape.precision != precision) return false;
+    const char* at = attributes.data();
+    const char* const end = at + attributes.size();
+    for (const std::uint32_t column : shape.columns) {
+      if (at == end) return false;
+      const Attribute attribute = take_attribute(at);
+      if (columns_[column].name != attribute.name || columns_[column].kind != attribute.kind()) return false;
+    }
+    return at == end;
+  }
+
+  /// The shape to put a row into. A look that has come up rarely so far, and does not in the next two rows, gets no
+  /// columns: the row goes into the raw one.
+  std::uint32_t shape_of(std::size_t row, std::uint8_t precision) {
+    const std::string look = look_of(row, precision);
+    Look& known = looks_[look];
+    if (known.shape && values_ <= kValuesMax) return *known.shape;
+    ++known.rows;
+    bool repeats = known.rows >= kShapeRowsMin || rows_[row].attributes().empty();
+    for (std::size_t next = row + 1; !repeats && next < std::min(row + 3, rows_.size()); ++next) {
+      repeats = look_of(next, precision) == look;
+    }
+    if (repeats && values_ <= kValuesMax && shapes_.size() + kNoTime + 1 < kShapesMax) {
+      if (auto shape = shape_with_columns(rows_[row].attributes(), precision)) {
+        known.shape = add_shape(std::move(*shape));
+        return *known.shape;
+      }
+    }
+    std::optional<std::uint32_t>& raw = raw_shapes_[precision];
+    if (!raw) raw = add_shape({precision, {column_of(ColumnKind::kRaw, {})}});
+    return *raw;
+  }
+
+  static std::string look_of(std::string_view attributes, std::uint8_t precision) {
+    std::string look(1, static_cast<char>(precision));
+    const char* at = attributes.data();
+    while (at != attributes.data() + attributes.size()) {
+      const Attribute attribute = take_attribute(at);
+      look.append(attribute.name).push_back(static_cast<char>(attribute.kind()));
+    }
+    return look;
+  }
+  std::string look_of(std::size_t row, std::uint8_t precision) const {
+    return look_of(rows_[row].attributes(), precision);
+  }
+
+  /// Nothing: there would be too many columns, or one twice.
+  std::optional<Shape> shape_with_columns(std::string_view attributes, std::uint8_t precision) {
+    Shape shape{precision, {}};
+    const char* at = attributes.data();
+    while (at != attributes.data() + attributes.size()) {
+      if (columns_.size() >= kColumnsMax - 1) return std::nullopt;  // one is kept for raw rows
+      const Attribute attribute = take_attribute(at);
+      const std::uint32_t column = column_of(attribute.kind(), attribute.name);
+      if (std::find(shape.columns.begin(), shape.columns.end(), column) != shape.columns.end()) return std::nullopt;
+      shape.columns.push_back(column);
+    }
+    return shape;
+  }
+
+  std::uint32_t column_of(ColumnKind kind, std::string_view name) {
+    std::string key(1, static_cast<char>(kind));
+    key.append(name);
+    const auto [at, added] = column_numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(columns_.size()));
+    if (added) columns_.push_back({kind, name, {}, {}});
+    return at->second;
+  }
+
+  std::uint32_t add_shape(Shape shape) {
+    shapes_.push_back(std::move(shape));
+    return static_cast<std::uint32_t>(shapes_.size() - 1);
+  }
+
+  void append_to(Bytes& out) {
+    const std::size_t begin = out.size();
+    out.push_back(static_cast<char>(kColumnsVersion));
+    out.append(sizeof(std::uint64_t), '\0');
+    append_varint(out, rows_.size());
+    append_varint(out, row_bytes_);
+    append_varint(out, columns_.size());
+    for (const Column& column : columns_) {
+      out.push_back(static_cast<char>(column.kind));
+      append_varint(out, column.name.size());
+      out.append(column.name);
+    }
+    append_varint(out, shapes_.size());
+    for (const Shape& shape : shapes_) {
+      out.push_back(static_cast<char>(shape.precision));
+      append_varint(out, shape.columns.size());
+      for (const std::uint32_t column : shape.columns) append_varint(out, column);
+    }
+    append_integers(shape_numbers_, {}, out);
+    append_integers(log_times_, {}, out);
+    append_integers(sources_, {}, out);
+    append_integers(offsets_, {}, out);
+    append_integers(flags_, {}, out);
+    key_heads_.append_to(out);
+    key_tails_.append_to(out);
+    for (std::size_t i = 0; i < times_.size(); ++i) append_integers(times_[i], time_references_[i], out);
+    for (Column& column : columns_) {
+      column.strings.append_to(out);
+      column.numbers.append_to(out);
+    }
+    const std::uint64_t checksum =
+        XXH3_64bits(out.data() + begin + kHeadSizeBytes, out.size() - begin - kHeadSizeBytes);
+    std::memcpy(out.data() + begin + 1, &checksum, sizeof checksum);
+  }
+
+  struct Look {
+    std::uint32_t rows = 0;
+    std::optional<std::uint32_t> shape;
+  };
+
+  const std::span<const model::RowView> rows_;
+  std::uint64_t row_bytes_ = 0;
+  std::size_t values_ = 0;
+  std::deque<Column> columns_;
+  std::vector<Shape> shapes_;
+  std::uint32_t shape_ = 0;  ///< Of the last row.
+  std::unordered_map<std::string, Look> looks_;
+  std::unordered_map<std::string, std::uint32_t> column_numbers_;
+  std::array<std::optional<std::uint32_t>, kNoTime + 1> raw_shapes_;
+  Integers shape_numbers_;
+  Integers log_times_;
+  Integers sources_;
+  Integers offsets_;
+  Integers flags_;
+  StringColumn key_heads_;
+  StringColumn key_tails_;
+  std::array<Integers, kNoTime> times_;
+  std::array<Integers, kNoTime> time_references_;
+};
+
+// Decoding
+
+/// What a decoder does with a column of byte strings: takes one after the other.
+class StringReader {
+ public:
+  bool read(Input& in, std::size_t count) {
+    count_ = count;
+    if (count == 0) return true;
+    std::uint64_t entries = 0;
+    if (!in.take_varint(entries) || entries == 0 || entries > count) return false;
+    Integers sizes(entries);
+    if (!take_integers(in, sizes, {})) return false;
+    entries_.resize(entries);
+    for (std::size_t i = 0; i < entries; ++i) {
+      if (!in.take_bytes(sizes[i], entries_[i])) return false;
+      longest_ = std::max(longest_, entries_[i].size());
+    }
+    if (entries == 1) return true;
+    index_.resize(count);
+    if (!take_integers(in, index_, {})) return false;
+    return std::all_of(index_.begin(), index_.end(), [entries](std::uint64_t i) { return i < entries; });
+  }
+
+  std::string_view next() { return index_.empty() ? entries_[0] : entries_[index_[at_++]]; }
+  std::size_t longest() const { return longest_; }
+
+ private:
+  std::size_t count_ = 0;
+  std::vector<std::string_view> entries_;
+  std::size_t longest_ = 0;
+  Integers index_;
+  std::size_t at_ = 0;
+};
+
+class NumberReader {
+ public:
+  bool read(Input& in, std::size_t count) {
+    if (count == 0) return true;
+    std::uint64_t common = 0;
+    if (!in.take_signed(common)) return false;
+    common_ = static_cast<std::int64_t>(common);
+    coefficients_.resize(count);
+    exponents_.resize(count);
+    return take_integers(in, exponents_, {}) && take_integers(in, coefficients_, {});
+  }
+
+  /// Writes the next value; room: model::kNumberValueSizeBytesMax.
+  char* put_next(char* out) {
+    auto coefficient = static_cast<std::int64_t>(coefficients_[at_]);
+    const std::uint64_t given = exponents_[at_];
+    ++at_;
+    std::int64_t exponent = 0;
+    if (given != 0) {
+      exponent = unzigzag(given - 1);
+    } else if (coefficient != 0) {
+      exponent = common_;
+      for (; coefficient % 10 == 0; coefficient /= 10) ++exponent;
+    }
+    *out++ = static_cast<char>(ValueTag::kNumber);
+    return model::put_varint(model::put_varint(out, zigzag(exponent)), zigzag(coefficient));
+  }
+
+ private:
+  std::int64_t common_ = 0;
+  Integers coefficients_;
+  Integers exponents_;
+  std::size_t at_ = 0;
+};
+
+struct ColumnReader {
+  ColumnKind kind = ColumnKind::kRaw;
+  std::string_view name;
+  std::size_t values = 0;
+  StringReader strings;
+  NumberReader numbers;
+
+  std::size_t size_bytes_max() const {
+    return name.size() + (kind == ColumnKind::kNumber ? model::kNumberValueSizeBytesMax : strings.longest());
+  }
+};
+
+struct TimeReader {
+  Integers values;
+  std::size_t at = 0;
+};
+
+class Decoder {
+ public:
+  explicit Decoder(Input in, const ColumnsInfo& info) : in_(in), info_(info) {}
+
+  bool read() {
+    return read_columns() && read_shapes() && read_row_heads() && read_times() && read_values() && in_.size() == 0;
+  }
+
+  /// False: the rows are not of the size that the block says.
+  bool write_rows(const std::function<void(std::string_view)>& use) {
+    std::uint64_t left = info_.row_bytes;
+    model::ByteBuffer row(row_size_bytes_max());
+    for (std::size_t i = 0; i < info_.rows; ++i) {
+      const auto size = static_cast<std::size_t>(put_row(row.data(), i) - row.data());
+      if (size > left) return false;
+      left -= size;
+      use({row.data(), size});
+    }
+    return left == 0;
+  }
+
+ private:
+  bool read_columns() {
+    std::uint64_t count = 0;
+    if (!in_.take_varint(count) || count > kColumnsMax) return false;
+    columns_.resize(count);
+    for (ColumnReader& column : columns_) {
+      std::uint8_t kind = 0;
+      std::uint64_t size = 0;
+      if (!in_.take_byte(kind) || kind > static_cast<std::uint8_t>(ColumnKind::kNumber)) return false;
+      if (!in_.take_varint(size) || !in_.take_bytes(size, column.name)) return false;
+      column.kind = static_cast<ColumnKind>(kind);
+    }
+    return true;
+  }
+
+  bool read_shapes() {
+    std::uint64_t count = 0;
+    if (!in_.take_varint(count) || count > kShapesMax) return false;
+    shapes_.resize(count);
+    std::vector<std::uint64_t> stands_in(columns_.size(), count);
+    for (std::size_t number = 0; number < count; ++number) {
+      Shape& shape = shapes_[number];
+      std::uint64_t columns = 0;
+      if (!in_.take_byte(shape.precision) || shape.precision > kNoTime) return false;
+      if (!in_.take_varint(columns) || columns > columns_.size()) return false;
+      for (; columns > 0; --columns) {
+        std::uint64_t column = 0;
+        if (!in_.take_varint(column) || column >= columns_.size() || stands_in[column] == number) return false;
+        stands_in[column] = number;
+        shape.columns.push_back(static_cast<std::uint32_t>(column));
+      }
+    }
+    shape_numbers_.resize(info_.rows);
+    if (!take_integers(in_, shape_numbers_, {})) return false;
+    return count_values();
+  }
+
+  bool count_values() {
+    std::vector<std::size_t> rows(shapes_.size());
+    for (const std::uint64_t number : shape_numbers_) {
+      if (number >= shapes_.size()) return false;
+      ++rows[number];
+    }
+    std::size_t values = 0;
+    for (std::size_t number = 0; number < shapes_.size(); ++number) {
+      const Shape& shape = shapes_[number];
+      if (shape.precision != kNoTime) timed_rows_ += rows[number];
+      values += shape.columns.size() * rows[number];
+      for (const std::uint32_t column : shape.columns) columns_[column].values += rows[number];
+    }
+    return values <= kValuesMax + kColumnsMax + kColumnsRowsMax;  // raw rows go on
+  }
+
+  bool read_row_heads() {
+    for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_}) {
+      column->resize(info_.rows);
+      if (!take_integers(in_, *column, {})) return false;
+    }
+    return key_heads_.read(in_, info_.rows) && key_tails_.read(in_, timed_rows_);
+  }
+
+  bool read_times() {
+    std::array<Integers, kNoTime> references;
+    for (std::size_t i = 0; i < info_.rows; ++i) {
+      const std::uint8_t precision = shapes_[shape_numbers_[i]].precision;
+      if (precision != kNoTime) references[precision].push_back(in_unit(log_times_[i], precision));
+    }
+    for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
+      Integers& times = times_[precision].values;
+      times.resize(references[precision].size());
+      if (!take_integers(in_, times, references[precision])) return false;
+      const auto [min, max] = time_range(precision);
+      for (const std::uint64_t time : times) {
+        if (static_cast<std::int64_t>(time) < min || static_cast<std::int64_t>(time) > max) return false;
+      }
+    }
+    return true;
+  }
+
+  /// First and last time that a canonical text can have.
+  static std::pair<std::int64_t, std::int64_t> time_range(std::uint8_t precision) {
+    static const std::int64_t min_ns = model::parse_time("1678-01-01T00:00:00Z")->value;
+    static const std::int64_t max_ns = model::parse_time("2261-12-31T23:59:59.999999999Z")->value;
+    const std::int64_t unit = kUnitNs[precision];
+    return {min_ns / unit, max_ns / unit};
+  }
+
+  bool read_values() {
+    for (ColumnReader& column : columns_) {
+      const bool right = column.kind == ColumnKind::kNumber ? column.numbers.read(in_, column.values)
+                                                            : column.strings.read(in_, column.values);
+      if (!right) return false;
+    }
+    return true;
+  }
+
+  std::size_t row_size_bytes_max() const {
+    std::size_t attributes = 0;
+    for (const Shape& shape : shapes_) {
+      std::size_t size = 0;
+      for (const std::uint32_t column : shape.columns) size += columns_[column].size_bytes_max();
+      attributes = std::max(attributes, size);
+    }
+    return model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax + key_heads_.longest() +
+           model::kCanonicalTimeSizeBytesMax + key_tails_.longest() + attributes;
+  }
+
+  char* put_row(char* out, std::size_t i) {
+    const Shape& shape = shapes_[shape_numbers_[i]];
+    const model::Version version{log_times_[i] << 16 | (sources_[i] & 0xffff), offsets_[i]};
+    const std::string_view head = key_heads_.next();
+    if (shape.precision == kNoTime) {
+      out = model::put_row_head(out, version, static_cast<std::uint8_t>(flags_[i]), head);
+    } else {
+      const std::string_view tail = key_tails_.next();
+      out = model::put_row_prefix(out, version, static_cast<std::uint8_t>(flags_[i]),
+                                  head.size() + time_size(shape.precision) + tail.size());
+      out += head.copy(out, head.size());
+      TimeReader& times = times_[shape.precision];
+      const auto value = static_cast<std::int64_t>(times.values[times.at++]);
+      out = model::format_time(out, TimeNs{value * kUnitNs[shape.precision]}, kPrecisions[shape.precision]);
+      out += tail.copy(out, tail.size());
+    }
+    for (const std::uint32_t number : shape.columns) {
+      ColumnReader& column = columns_[number];
+      out += column.name.copy(out, column.name.size());
+      if (column.kind == ColumnKind::kNumber) {
+        out = column.numbers.put_next(out);
+      } else {
+        const std::string_view value = column.strings.next();
+        out += value.copy(out, value.size());
+      }
+    }
+    return out;
+  }
+
+  Input in_;
+  const ColumnsInfo info_;
+  std::vector<ColumnReader> columns_;
+  std::vector<Shape> shapes_;
+  std::size_t timed_rows_ = 0;
+  Integers shape_numbers_;
+  Integers log_times_;
+  Integers sources_;
+  Integers offsets_;
+  Integers flags_;
+  StringReader key_heads_;
+  StringReader key_tails_;
+  std::array<TimeReader, kNoTime> times_;
+};
+
+/// Takes what stands in front of the columns, behind version and checksum.
+bool take_info(Input& in, ColumnsInfo& info) {
+  std::uint64_t rows = 0;
+  if (!in.take_varint(rows) || rows == 0 || rows > kColumnsRowsMax) return false;
+  info.rows = static_cast<std::uint32_t>(rows);
+  return in.take_varint(info.row_bytes) && info.row_bytes <= kColumnsRowBytesMax;
+}
+
+model::Status check_version(std::string_view encoded) {
+  if (encoded.size() < kHeadSizeBytes) return model::invalid("a block on disk is cut off in its first bytes");
+  const auto version = static_cast<std::uint8_t>(encoded[0]);
+  if (version == 0 || version > kColumnsVersion) {
+    return model::invalid("block format " + std::to_string(version) + ", this Drover reads up to " +
+                          std::to_string(kColumnsVersion));
+  }
+  return {};
+}
+
+std::uint64_t checksum_of(std::string_view encoded) {
+  return XXH3_64bits(encoded.data() + kHeadSizeBytes, encoded.size() - kHeadSizeBytes);
+}
+
+model::Status not_a_block() {
+  return model::invalid("a block on disk has a right checksum and impossible content");
+}
+
+}  // namespace
+
+void encode_columns(std::span<const model::RowView> rows, Bytes& out) {
+  DROVER_CHECK(!rows.empty() && rows.size() <= kColumnsRowsMax, "a block's rows are bounded");
+  Encoder(rows).encode(out);
+}
+
+model::Result<ColumnsInfo> columns_info(std::string_view encoded) {
+  if (model::Status status = check_version(encoded); !status.ok()) return status;
+  Input in(encoded.substr(kHeadSizeBytes));
+  ColumnsInfo info;
+  if (!take_info(in, info)) return not_a_block();
+  return info;
+}
+
+model::Status decode_columns(std::string_view encoded, const std::function<void(std::string_view)>& use) {
+  if (model::Status status = check_version(encoded); !status.ok()) return status;
+  std::uint64_t checksum = 0;
+  std::memcpy(&checksum, encoded.data() + 1, sizeof checksum);
+  if (checksum != checksum_of(encoded)) return model::invalid("a block on disk has a wrong checksum");
+
+  model::ByteBuffer padded(encoded.size() - kHeadSizeBytes + kInputPaddingBytes);
+  encoded.copy(padded.data(), encoded.size() - kHeadSizeBytes, kHeadSizeBytes);
+  std::memset(padded.data() + padded.size() - kInputPaddingBytes, 0, kInputPaddingBytes);
+  Input in({padded.data(), padded.size() - kInputPaddingBytes});
+  ColumnsInfo info;
+  if (!take_info(in, info)) return not_a_block();
+  Decoder decoder(in, info);
+  if (!decoder.read() || !decoder.write_rows(use)) return not_a_block();
+  return {};
+}
+
+void set_columns_checksum(Bytes& encoded) {
+  if (encoded.size() < kHeadSizeBytes) return;
+  const std::uint64_t checksum = checksum_of(encoded);
+  std::memcpy(encoded.data() + 1, &checksum, sizeof checksum);
+}
+
+}  // namespace drover::store

@@ -1,0 +1,688 @@
+#include "integers.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <vector>
+
+namespace drover::store {
+namespace {
+
+using model::append_varint;
+using model::Bytes;
+using model::unzigzag;
+using model::zigzag;
+
+std::uint64_t zigzagged(std::uint64_t value) {
+  return zigzag(static_cast<std::int64_t>(value));
+}
+void append_signed(Bytes& out, std::uint64_t value) {
+  append_varint(out, zigzagged(value));
+}
+
+/// How the residuals are packed. With what was predicted, the first byte of a column.
+enum class Packing : std::uint8_t {
+  kConstant = 0,  ///< All are the same.
+  kFixed = 1,     ///< Each in the same number of bits.
+  kCoded = 2,     ///< Each as the Huffman code of its size class, and bits that choose within the class.
+  kRuns = 3,      ///< Two further columns: the values of runs, and their lengths.
+};
+
+/// What a value is predicted to be. The values are as they came or, with a reference, how far they are from it.
+enum class Predictor : std::uint8_t {
+  kNone = 0,
+  kLast = 1,  ///< The value in front.
+  kStep = 2,  ///< The value in front, and as much further as that one was.
+  kLine = 3,  ///< On a line from the first value to the last.
+};
+
+struct Prediction {
+  Predictor predictor = Predictor::kNone;
+  bool from_reference = false;
+  std::uint64_t first = 0;  ///< kLast: what stands in front of the first value. kStep, kLine: the first value.
+  std::uint64_t step = 0;   ///< kStep: to the second value. kLine: per value, in 1 / 2^kLineShift.
+};
+
+constexpr unsigned kLineShift = 16;
+constexpr std::size_t kRunLengthMin = 4;  ///< Runs are tried from this mean length on.
+
+std::uint64_t on_line(const Prediction& prediction, std::size_t i) {
+  return prediction.first + static_cast<std::uint64_t>(static_cast<std::int64_t>(prediction.step * i) >> kLineShift);
+}
+
+/// Writes bits, the first one lowest.
+class BitWriter {
+ public:
+  /// `out` needs room for all bits, and for eight bytes more.
+  explicit BitWriter(char* out) : out_(out) {}
+  /// Requires: count <= 56, and no bit of `bits` beyond it.
+  void put(std::uint64_t bits, unsigned count) {
+    held_ |= bits << held_count_;
+    held_count_ += count;
+    std::memcpy(out_, &held_, sizeof held_);
+    out_ += held_count_ / 8;
+    held_ >>= held_count_ / 8 * 8;
+    held_count_ %= 8;
+  }
+  void put_wide(std::uint64_t bits, unsigned count) {
+    if (count > 32) {
+      put(bits & 0xffffffff, 32);
+      bits >>= 32;
+      count -= 32;
+    }
+    put(bits, count);
+  }
+  char* finish() { return out_ + (held_count_ > 0 ? 1 : 0); }
+
+ private:
+  char* out_;
+  std::uint64_t held_ = 0;
+  unsigned held_count_ = 0;
+};
+
+std::uint64_t low_bits(std::uint64_t bits, unsigned count) {
+  return count < 64 ? bits & ((std::uint64_t{1} << count) - 1) : bits;
+}
+
+/// Reads what a BitWriter wrote. What it reads beyond the end is of no meaning, and overrun() tells.
+class BitReader {
+ public:
+  /// Requires: kInputPaddingBytes readable bytes behind.
+  explicit BitReader(std::string_view bytes)
+      : at_(bytes.data()), end_(bytes.data() + bytes.size()), bits_left_(static_cast<std::int64_t>(bytes.size()) * 8) {}
+
+  /// Has at least 56 bits held from here on.
+  void refill() {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at_, sizeof word);
+    held_ |= word << held_count_;
+    at_ = std::min(at_ + ((63 - held_count_) >> 3), end_);
+    held_count_ |= 56;
+  }
+  std::uint64_t held() const { return held_; }
+  void drop(unsigned count) {
+    held_ >>= count;
+    held_count_ -= count;
+    bits_left_ -= count;
+  }
+  std::uint64_t take(unsigned count) {
+    const std::uint64_t bits = low_bits(held_, count);
+    drop(count);
+    return bits;
+  }
+  std::uint64_t take_wide(unsigned count) {
+    refill();
+    if (count <= 32) return take(count);
+    const std::uint64_t low = take(32);
+    refill();
+    return low | take(count - 32) << 32;
+  }
+  bool overrun() const { return bits_left_ < 0; }
+
+ private:
+  const char* at_;
+  const char* end_;
+  std::uint64_t held_ = 0;
+  unsigned held_count_ = 0;
+  std::int64_t bits_left_;
+};
+
+// Size classes. A number below 16 is a class of its own; from there on each power of two is parted into eight classes.
+// Before that, as many low bits are cut off as say nothing about how likely a value is.
+
+constexpr unsigned kClassBits = 3;
+constexpr std::uint64_t kSingleClasses = 2u << kClassBits;
+constexpr std::size_t kClassesMax = (64 - kClassBits - 1) * (1u << kClassBits) + kSingleClasses;
+
+struct SizeClass {
+  std::uint64_t first = 0;  ///< Its smallest member.
+  unsigned bits = 0;        ///< That choose a member.
+};
+
+std::size_t class_of(std::uint64_t value) {
+  if (value < kSingleClasses) return value;
+  const unsigned bits = static_cast<unsigned>(std::bit_width(value)) - 1 - kClassBits;
+  return (std::size_t{bits} << kClassBits) + (value >> bits);
+}
+SizeClass size_class(std::size_t number) {
+  if (number < kSingleClasses) return {number, 0};
+  const auto bits = static_cast<unsigned>((number >> kClassBits) - 1);
+  return {((number & ((1u << kClassBits) - 1)) + (1u << kClassBits)) << bits, bits};
+}
+
+// Huffman codes of the classes, written as their lengths alone.
+
+constexpr unsigned kCodeBitsMax = 11;
+
+using CodeLengths = std::array<std::uint8_t, kClassesMax>;
+
+/// Gives each class that occurs a length; the codes are complete unless one class occurs only.
+void make_code_lengths(std::span<std::uint32_t> counts, CodeLengths& lengths) {
+  struct Leaf {
+    std::uint32_t count;
+    std::uint16_t number;
+  };
+  std::array<Leaf, kClassesMax> leaves;
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    lengths[i] = 0;
+    if (counts[i] > 0) leaves[n++] = {counts[i], static_cast<std::uint16_t>(i)};
+  }
+  if (n == 1) lengths[leaves[0].number] = 1;
+  if (n <= 1) return;
+  std::sort(leaves.begin(), leaves.begin() + n,
+            [](const Leaf& a, const Leaf& b) { return a.count != b.count ? a.count < b.count : a.number < b.number; });
+  // Two queues, both ascending: leaves, and the nodes made of the two smallest so far.
+  std::array<std::uint32_t, kClassesMax> node_count;
+  std::array<std::uint16_t, 2 * kClassesMax> parent;
+  for (;;) {
+    std::size_t leaf = 0;
+    std::size_t node = 0;
+    for (std::size_t made = 0; made + 1 < n; ++made) {
+      node_count[made] = 0;
+      for (int child = 0; child < 2; ++child) {
+        const bool take_leaf = leaf < n && (node == made || leaves[leaf].count <= node_count[node]);
+        node_count[made] += take_leaf ? leaves[leaf].count : node_count[node];
+        parent[take_leaf ? leaf++ : n + node++] = static_cast<std::uint16_t>(n + made);
+      }
+    }
+    std::array<std::uint8_t, 2 * kClassesMax> depth;
+    depth[2 * n - 2] = 0;
+    std::uint8_t deepest = 0;
+    for (std::size_t i = 2 * n - 2; i-- > 0;) {
+      depth[i] = static_cast<std::uint8_t>(depth[parent[i]] + 1);
+      deepest = std::max(deepest, depth[i]);
+    }
+    if (deepest <= kCodeBitsMax) {
+      for (std::size_t i = 0; i < n; ++i) lengths[leaves[i].number] = depth[i];
+      return;
+    }
+    for (std::size_t i = 0; i < n; ++i) leaves[i].count = leaves[i].count / 2 + 1;  // flatter, in the same order
+  }
+}
+
+std::uint32_t reversed(std::uint32_t code, unsigned length) {
+  std::uint32_t result = 0;
+  for (; length > 0; --length, code >>= 1) result = result << 1 | (code & 1);
+  return result;
+}
+
+/// Calls `use(class, length, code)` in the order of canonical codes; a code's first bit is its lowest. False: the
+/// lengths are not those of a code.
+template <typename Use>
+bool for_each_code(std::span<const std::uint8_t> lengths, Use&& use) {
+  std::array<std::uint32_t, 16> next{};
+  for (const std::uint8_t length : lengths) ++next[length];
+  next[0] = 0;
+  std::uint32_t code = 0;
+  for (unsigned length = 1; length <= kCodeBitsMax; ++length) {
+    const std::uint32_t count = next[length];
+    next[length] = code;
+    code += count;
+    if (code > 1u << length) return false;
+    code <<= 1;
+  }
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] > 0) use(i, lengths[i], reversed(next[lengths[i]]++, lengths[i]));
+  }
+  return true;
+}
+
+/// A length a nibble; behind a 0, how many further ones follow.
+void append_code_lengths(std::span<const std::uint8_t> lengths, Bytes& out) {
+  append_varint(out, lengths.size());
+  unsigned held = 0;
+  bool half = false;
+  const auto put = [&](std::size_t nibble) {
+    if (half) {
+      out.push_back(static_cast<char>(held | nibble << 4));
+    } else {
+      held = static_cast<unsigned>(nibble);
+    }
+    half = !half;
+  };
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    put(lengths[i]);
+    if (lengths[i] > 0) continue;
+    std::size_t more = 0;
+    while (more < 15 && i + 1 < lengths.size() && lengths[i + 1] == 0) ++more, ++i;
+    put(more);
+  }
+  if (half) put(0);
+}
+
+bool take_code_lengths(Input& in, CodeLengths& lengths, std::size_t& count) {
+  std::uint64_t given = 0;
+  if (!in.take_varint(given) || given == 0 || given > kClassesMax) return false;
+  count = given;
+  std::uint8_t byte = 0;
+  bool half = false;
+  const auto take = [&](std::uint8_t& nibble) {
+    if (!half && !in.take_byte(byte)) return false;
+    nibble = half ? byte >> 4 : byte & 15;
+    half = !half;
+    return true;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!take(lengths[i]) || lengths[i] > kCodeBitsMax) return false;
+    if (lengths[i] > 0) continue;
+    std::uint8_t more = 0;
+    if (!take(more) || more > count - 1 - i) return false;
+    std::fill_n(lengths.begin() + i, more + 1, std::uint8_t{0});
+    i += more;
+  }
+  return true;
+}
+
+/// A middle one of some of the values: good enough to lay a distribution around, whatever outliers there are.
+std::uint64_t middle_of(std::span<const std::uint64_t> values) {
+  constexpr std::size_t kSample = 31;
+  std::array<std::int64_t, kSample> sample;
+  const std::size_t n = std::min(values.size(), kSample);
+  for (std::size_t i = 0; i < n; ++i) sample[i] = static_cast<std::int64_t>(values[i * (values.size() - 1) / n]);
+  std::nth_element(sample.begin(), sample.begin() + n / 2, sample.begin() + n);
+  return static_cast<std::uint64_t>(sample[n / 2]);
+}
+
+/// Residual i, from values that are as they came or differences from the reference.
+std::uint64_t residual(const Prediction& prediction, std::span<const std::uint64_t> values, std::size_t i) {
+  switch (prediction.predictor) {
+    case Predictor::kNone:
+      return values[i];
+    case Predictor::kLast:
+      return i == 0 ? values[0] - prediction.first : values[i] - values[i - 1];
+    case Predictor::kStep:
+      return i < 2 ? 0 : values[i] - 2 * values[i - 1] + values[i - 2];
+    case Predictor::kLine:
+      return values[i] - on_line(prediction, i);
+  }
+  return 0;
+}
+
+/// About how many bits a packing would take per value, from a few stretches of the column.
+std::size_t estimated_bits(const Prediction& prediction, std::span<const std::uint64_t> values) {
+  constexpr std::size_t kStretches = 4;
+  constexpr std::size_t kStretch = 16;
+  std::array<std::uint64_t, kStretches * kStretch> sample;
+  std::size_t n = 0;
+  if (values.size() <= sample.size()) {
+    for (; n < values.size(); ++n) sample[n] = residual(prediction, values, n);
+  } else {
+    for (std::size_t stretch = 0; stretch < kStretches; ++stretch) {
+      const std::size_t begin = stretch * (values.size() - kStretch) / (kStretches - 1);
+      for (std::size_t i = 0; i < kStretch; ++i) sample[n++] = residual(prediction, values, begin + i);
+    }
+  }
+  const std::uint64_t middle = middle_of({sample.data(), n});
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < n; ++i) bits += std::bit_width(zigzagged(sample[i] - middle));
+  return bits;
+}
+
+Prediction make_prediction(Predictor predictor, std::span<const std::uint64_t> values) {
+  Prediction prediction{.predictor = predictor};
+  if (predictor != Predictor::kNone) prediction.first = values[0];
+  if (predictor == Predictor::kLast) prediction.first -= values[1] - values[0];  // else a first residual like no other
+  if (predictor == Predictor::kStep) prediction.step = values[1] - values[0];
+  if (predictor == Predictor::kLine) {
+    const auto rise = static_cast<std::int64_t>(values.back() - values.front());
+    prediction.step = static_cast<std::uint64_t>(rise * (std::int64_t{1} << kLineShift) /
+                                                 static_cast<std::int64_t>(values.size() - 1));
+  }
+  return prediction;
+}
+
+void improve(Prediction& best, std::size_t& best_bits, std::span<const std::uint64_t> values, bool from_reference) {
+  constexpr std::int64_t kLineRiseMax = std::int64_t{1} << (62 - kLineShift);
+  for (const Predictor predictor : {Predictor::kNone, Predictor::kLast, Predictor::kStep, Predictor::kLine}) {
+    if (predictor == Predictor::kLine) {
+      const auto rise = static_cast<std::int64_t>(values.back() - values.front());
+      if (rise > kLineRiseMax || rise < -kLineRiseMax) continue;
+    }
+    Prediction prediction = make_prediction(predictor, values);
+    prediction.from_reference = from_reference;
+    const std::size_t bits = estimated_bits(prediction, values);
+    if (bits < best_bits) {
+      best_bits = bits;
+      best = prediction;
+    }
+  }
+}
+
+void append_head(Packing packing, const Prediction& prediction, Bytes& out) {
+  out.push_back(static_cast<char>(static_cast<unsigned>(packing) | static_cast<unsigned>(prediction.predictor) << 2 |
+                                  (prediction.from_reference ? 16 : 0)));
+  if (prediction.predictor == Predictor::kNone) return;
+  append_signed(out, prediction.first);
+  if (prediction.predictor != Predictor::kLast) append_signed(out, prediction.step);
+}
+
+void append_fixed(std::span<const std::uint64_t> residuals, std::uint64_t least, unsigned width, Bytes& out) {
+  append_signed(out, least);
+  out.push_back(static_cast<char>(width));
+  const std::size_t begin = out.size();
+  out.resize(begin + residuals.size() * width / 8 + 1 + sizeof(std::uint64_t));
+  BitWriter bits(out.data() + begin);
+  for (const std::uint64_t value : residuals) bits.put_wide(value - least, width);
+  out.resize(static_cast<std::size_t>(bits.finish() - out.data()));
+}
+
+/// A column whose residuals are packed by size classes.
+struct Coded {
+  std::uint64_t middle = 0;
+  unsigned cut = 0;  ///< Low bits that are no part of the class.
+  std::size_t classes = 0;
+  CodeLengths lengths;
+  std::vector<std::uint16_t> class_numbers;
+  std::size_t size_bytes = 0;  ///< About, of everything.
+};
+
+void plan_coded(std::span<const std::uint64_t> residuals, Coded& coded) {
+  coded.middle = middle_of(residuals);
+  std::array<std::uint64_t, 32> sizes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    sizes[i] = zigzagged(residuals[i * (residuals.size() - 1) / sizes.size()] - coded.middle);
+  }
+  std::nth_element(sizes.begin(), sizes.begin() + sizes.size() / 2, sizes.end());
+  const auto width = static_cast<unsigned>(std::bit_width(sizes[sizes.size() / 2]));
+  coded.cut = width > 4 ? width - 4 : 0;
+
+  std::array<std::uint32_t, kClassesMax> counts{};
+  coded.class_numbers.resize(residuals.size());
+  for (std::size_t i = 0; i < residuals.size(); ++i) {
+    const std::size_t number = class_of(zigzagged(residuals[i] - coded.middle) >> coded.cut);
+    coded.class_numbers[i] = static_cast<std::uint16_t>(number);
+    ++counts[number];
+  }
+  coded.classes = kClassesMax;
+  while (counts[coded.classes - 1] == 0) --coded.classes;
+  make_code_lengths({counts.data(), coded.classes}, coded.lengths);
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < coded.classes; ++i) {
+    bits += counts[i] * (std::size_t{coded.lengths[i]} + size_class(i).bits + coded.cut);
+  }
+  coded.size_bytes = bits / 8 + coded.classes / 2 + 6;
+}
+
+/// Values take turns in two strings of bits, so that a decoder can read both at a time.
+void append_coded(std::span<const std::uint64_t> residuals, const Coded& coded, Bytes& out) {
+  append_signed(out, coded.middle);
+  out.push_back(static_cast<char>(coded.cut));
+  append_code_lengths({coded.lengths.data(), coded.classes}, out);
+  struct Code {
+    std::uint32_t bits;
+    std::uint8_t length;
+    std::uint8_t more;
+  };
+  std::array<Code, kClassesMax> codes;
+  for_each_code({coded.lengths.data(), coded.classes}, [&](std::size_t i, unsigned length, std::uint32_t bits) {
+    codes[i] = {bits, static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(size_class(i).bits + coded.cut)};
+  });
+  Bytes lane;
+  for (std::size_t turn = 0; turn < 2; ++turn) {
+    lane.resize(residuals.size() / 2 * 9 + 32);
+    BitWriter bits(lane.data());
+    for (std::size_t i = turn; i < residuals.size(); i += 2) {
+      const Code& code = codes[coded.class_numbers[i]];
+      const std::uint64_t more = low_bits(zigzagged(residuals[i] - coded.middle), code.more);
+      if (code.more + code.length <= 56) {
+        bits.put(code.bits | more << code.length, code.length + code.more);
+      } else {
+        bits.put(code.bits, code.length);
+        bits.put_wide(more, code.more);
+      }
+    }
+    lane.resize(static_cast<std::size_t>(bits.finish() - lane.data()));
+    append_varint(out, lane.size());
+    out.append(lane);
+  }
+}
+
+std::size_t runs_of(std::span<const std::uint64_t> values) {
+  std::size_t runs = 1;
+  for (std::size_t i = 1; i < values.size(); ++i) runs += values[i] != values[i - 1] ? 1 : 0;
+  return runs;
+}
+
+void append_column(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs,
+                   Bytes& out);
+
+void append_runs(std::span<const std::uint64_t> values, const Prediction& prediction, Bytes& out) {
+  std::vector<std::uint64_t> heads;
+  std::vector<std::uint64_t> lengths;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i == 0 || values[i] != values[i - 1]) {
+      heads.push_back(values[i]);
+      lengths.push_back(0);
+    }
+    ++lengths.back();
+  }
+  append_head(Packing::kRuns, prediction, out);
+  append_varint(out, heads.size());
+  append_column(heads, {}, true, out);
+  append_column(lengths, {}, true, out);
+}
+
+void append_constant(std::uint64_t value, const Prediction& prediction, Bytes& out) {
+  append_head(Packing::kConstant, prediction, out);
+  append_signed(out, value);
+}
+
+/// Residuals in the smaller of the two packings that say each one.
+void append_each(std::span<const std::uint64_t> residuals, const Prediction& prediction, Bytes& out) {
+  const auto signed_less = [](std::uint64_t a, std::uint64_t b) {
+    return static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b);
+  };
+  const auto [least, most] = std::minmax_element(residuals.begin(), residuals.end(), signed_less);
+  const auto width = static_cast<unsigned>(std::bit_width(*most - *least));
+  Coded coded;
+  plan_coded(residuals, coded);
+  if (coded.size_bytes < residuals.size() * width / 8 + 4) {
+    append_head(Packing::kCoded, prediction, out);
+    append_coded(residuals, coded, out);
+  } else {
+    append_head(Packing::kFixed, prediction, out);
+    append_fixed(residuals, *least, width, out);
+  }
+}
+
+void append_column(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs,
+                   Bytes& out) {
+  if (values.empty()) return;
+  const std::size_t value_runs = runs_of(values);
+  if (value_runs == 1) return append_constant(values[0], {}, out);
+
+  Prediction prediction;
+  std::size_t estimate = std::numeric_limits<std::size_t>::max();
+  improve(prediction, estimate, values, false);
+  std::vector<std::uint64_t> differences;
+  if (!reference.empty()) {
+    differences.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) differences[i] = values[i] - reference[i];
+    improve(prediction, estimate, differences, true);
+  }
+  const std::span<const std::uint64_t> predicted = prediction.from_reference ? differences : values;
+  std::vector<std::uint64_t> residuals(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) residuals[i] = residual(prediction, predicted, i);
+  const std::size_t runs = runs_of(residuals);
+  if (runs == 1) return append_constant(residuals[0], prediction, out);
+
+  const std::size_t begin = out.size();
+  append_each(residuals, prediction, out);
+  if (in_runs || std::min(value_runs, runs) * kRunLengthMin > values.size()) return;
+  Bytes as_runs;
+  if (runs < value_runs) {
+    append_runs(residuals, prediction, as_runs);
+  } else {
+    append_runs(values, {}, as_runs);
+  }
+  if (as_runs.size() < out.size() - begin) {
+    out.resize(begin);
+    out.append(as_runs);
+  }
+}
+
+// Decoding: a packing gives the residuals, and a second pass makes values of them in place.
+
+bool take_fixed(Input& in, std::span<std::uint64_t> values) {
+  std::uint64_t least = 0;
+  std::uint8_t width = 0;
+  std::string_view bytes;
+  if (!in.take_signed(least) || !in.take_byte(width) || width > 64) return false;
+  if (!in.take_bytes((values.size() * width + 7) / 8, bytes)) return false;
+  if (width > 56) {
+    BitReader bits(bytes);
+    for (std::uint64_t& value : values) value = least + bits.take_wide(width);
+    return true;
+  }
+  const std::uint64_t mask = low_bits(~std::uint64_t{0}, width);
+  for (std::size_t i = 0, at = 0; i < values.size(); ++i, at += width) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at / 8, sizeof word);
+    values[i] = least + (word >> at % 8 & mask);
+  }
+  return true;
+}
+
+bool take_coded(Input& in, std::span<std::uint64_t> values) {
+  std::uint64_t middle = 0;
+  std::uint8_t cut = 0;
+  CodeLengths lengths;
+  std::size_t classes = 0;
+  if (!in.take_signed(middle) || !in.take_byte(cut) || cut > 60 || !take_code_lengths(in, lengths, classes)) {
+    return false;
+  }
+  // What a code that begins with these bits says. Bits that begin no code (there is one class only, or these bytes are
+  // made up) say class 0.
+  struct Entry {
+    std::uint16_t number;
+    std::uint8_t length;
+    std::uint8_t more;
+  };
+  const unsigned longest = *std::max_element(lengths.begin(), lengths.begin() + classes);
+  std::array<Entry, 1u << kCodeBitsMax> table;
+  std::array<std::uint64_t, kClassesMax> first;
+  std::fill_n(table.begin(), std::size_t{1} << longest, Entry{0, 1, 0});
+  first[0] = 0;
+  bool right = true;
+  right &= for_each_code({lengths.data(), classes}, [&](std::size_t number, unsigned length, std::uint32_t code) {
+    const SizeClass size = size_class(number);
+    if (size.bits + cut > 63) right = false;
+    first[number] = size.first << cut;
+    const Entry entry{static_cast<std::uint16_t>(number), static_cast<std::uint8_t>(length),
+                      static_cast<std::uint8_t>(size.bits + cut)};
+    for (std::size_t i = code; i < std::size_t{1} << longest; i += std::size_t{1} << length) table[i] = entry;
+  });
+  if (!right) return false;
+  std::string_view lanes[2];
+  for (std::string_view& lane : lanes) {
+    std::uint64_t size = 0;
+    if (!in.take_varint(size) || !in.take_bytes(size, lane)) return false;
+  }
+  BitReader even(lanes[0]);
+  BitReader odd(lanes[1]);
+  const std::uint64_t mask = low_bits(~std::uint64_t{0}, longest);
+  const auto next = [&](BitReader& bits) {
+    bits.refill();
+    const Entry entry = table[bits.held() & mask];
+    const unsigned size = entry.length + entry.more;
+    std::uint64_t more = 0;
+    if (size <= 56) [[likely]] {
+      more = low_bits(bits.held() >> entry.length, entry.more);
+      bits.drop(size);
+    } else {
+      bits.drop(entry.length);
+      more = bits.take_wide(entry.more);
+    }
+    return middle + static_cast<std::uint64_t>(unzigzag(first[entry.number] + more));
+  };
+  std::size_t i = 0;
+  for (; i + 1 < values.size(); i += 2) {
+    values[i] = next(even);
+    values[i + 1] = next(odd);
+  }
+  if (i < values.size()) values[i] = next(even);
+  return !even.overrun() && !odd.overrun();
+}
+
+bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs);
+
+bool take_runs(Input& in, std::span<std::uint64_t> values) {
+  std::uint64_t runs = 0;
+  if (!in.take_varint(runs) || runs > values.size()) return false;
+  std::vector<std::uint64_t> columns(2 * runs);
+  const std::span<std::uint64_t> heads(columns.data(), runs);
+  const std::span<std::uint64_t> lengths(columns.data() + runs, runs);
+  if (!take_column(in, heads, {}, true) || !take_column(in, lengths, {}, true)) return false;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < runs; ++i) {
+    if (lengths[i] > values.size() - at) return false;
+    std::fill_n(values.begin() + at, lengths[i], heads[i]);
+    at += lengths[i];
+  }
+  return at == values.size();
+}
+
+void restore(const Prediction& prediction, std::span<std::uint64_t> values) {
+  if (prediction.predictor == Predictor::kLast) {
+    std::uint64_t last = prediction.first;
+    for (std::uint64_t& value : values) value = last += value;
+  } else if (prediction.predictor == Predictor::kStep) {
+    std::uint64_t step = prediction.step;
+    std::uint64_t last = prediction.first - step;
+    for (std::uint64_t& value : values) {
+      step += value;
+      value = last += step;
+    }
+  } else if (prediction.predictor == Predictor::kLine) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += on_line(prediction, i);
+  }
+}
+
+bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs) {
+  if (values.empty()) return true;
+  std::uint8_t head = 0;
+  if (!in.take_byte(head) || head > 31) return false;
+  const auto packing = static_cast<Packing>(head & 3);
+  Prediction prediction{.predictor = static_cast<Predictor>(head >> 2 & 3), .from_reference = (head & 16) != 0};
+  if (prediction.from_reference && reference.empty()) return false;
+  if (prediction.predictor != Predictor::kNone && !in.take_signed(prediction.first)) return false;
+  if (prediction.predictor > Predictor::kLast && !in.take_signed(prediction.step)) return false;
+  bool right = false;
+  switch (packing) {
+    case Packing::kConstant: {
+      std::uint64_t value = 0;
+      right = in.take_signed(value);
+      std::fill(values.begin(), values.end(), value);
+      break;
+    }
+    case Packing::kFixed:
+      right = take_fixed(in, values);
+      break;
+    case Packing::kCoded:
+      right = take_coded(in, values);
+      break;
+    case Packing::kRuns:
+      right = !in_runs && take_runs(in, values);
+      break;
+  }
+  if (!right) return false;
+  restore(prediction, values);
+  if (prediction.from_reference) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += reference[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+void append_integers(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, Bytes& out) {
+  append_column(values, reference, false, out);
+}
+
+bool take_integers(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference) {
+  return take_column(in, values, reference, false);
+}
+
+}  // namespace drover::store
