@@ -21,8 +21,13 @@ constexpr std::int64_t kLeaveMsMin = 500;
 
 class KafkaConsumer : public Consumer {
  public:
-  KafkaConsumer(ConsumerOptions options, std::vector<Topic> topics, model::AttributeNames& names, RowSink& sink)
-      : options_(std::move(options)), topics_(std::move(topics)), names_(names), sink_(sink), sources_(topics_) {}
+  KafkaConsumer(ConsumerOptions options, std::vector<Topic> topics, model::AttributeNames& names, RowSink& sink,
+                const std::vector<model::SourcePosition>& positions)
+      : options_(std::move(options)),
+        topics_(std::move(topics)),
+        names_(names),
+        sink_(sink),
+        sources_(topics_, positions) {}
   ~KafkaConsumer() override { stop(); }
 
   model::Status open() {
@@ -70,6 +75,13 @@ class KafkaConsumer : public Consumer {
     return stats;
   }
 
+  void hold() override { sources_.gate.close(); }
+  void release() override { sources_.gate.open(); }
+  std::vector<model::SourcePosition> positions() const override { return sources_.positions(); }
+  void commit(const std::vector<model::SourcePosition>& positions) override {
+    for (const auto& member : members_) member->commit(positions);
+  }
+
  private:
   /// The handles end on threads of their own, which own them: where librdkafka hangs (a broker that is gone), they are
   /// left behind rather than waited for, since nothing of ours is used there any more.
@@ -106,8 +118,9 @@ class KafkaConsumer : public Consumer {
 }  // namespace
 
 model::Result<std::unique_ptr<Consumer>> Consumer::open(ConsumerOptions options, std::vector<Topic> topics,
-                                                        model::AttributeNames& names, RowSink& sink) {
-  auto consumer = std::make_unique<KafkaConsumer>(std::move(options), std::move(topics), names, sink);
+                                                        model::AttributeNames& names, RowSink& sink,
+                                                        const std::vector<model::SourcePosition>& positions) {
+  auto consumer = std::make_unique<KafkaConsumer>(std::move(options), std::move(topics), names, sink, positions);
   if (model::Status status = consumer->open(); !status.ok()) return status;
   return std::unique_ptr<Consumer>(std::move(consumer));
 }

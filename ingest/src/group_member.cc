@@ -212,7 +212,7 @@ void GroupMember::run() {
     bool blocked = false;
     sort_lanes();
     for (Lane& lane : lanes_) {
-      const Progress progress = advance(lane);
+      const Progress progress = advance_through_gate(lane);
       made_progress |= progress == Progress::kMade;
       blocked |= progress == Progress::kBlocked;
     }
@@ -240,6 +240,14 @@ bool GroupMember::serve_main_queue() {
     note_message_error(*message);
   }
   return true;
+}
+
+GroupMember::Progress GroupMember::advance_through_gate(Lane& lane) {
+  if (!shared_.sources.gate.try_enter()) return Progress::kBlocked;
+  const Progress progress = advance(lane);
+  if (lane.holds_source && !lane.pending) lane.source->note_done();
+  shared_.sources.gate.leave();
+  return progress;
 }
 
 GroupMember::Progress GroupMember::advance(Lane& lane) {
@@ -318,7 +326,9 @@ void GroupMember::hand_over_the_rest() {
   const auto pending = [](const Lane& lane) { return lane.pending != nullptr; };
   while (std::any_of(lanes_.begin(), lanes_.end(), pending) && model::steady_clock_ns() < stop_deadline_ns_) {
     bool blocked = false;
-    for (Lane& lane : lanes_) blocked |= lane.pending && !hand_over(lane);
+    for (Lane& lane : lanes_) {
+      if (lane.pending) blocked |= advance_through_gate(lane) == Progress::kBlocked;
+    }
     if (blocked) wakeup_.wait(kBlockedWaitMs);
   }
   for (const Lane& lane : lanes_) {
@@ -435,6 +445,22 @@ void GroupMember::note_message_error(const rd_kafka_message_t& message) {
     default:
       return health_.broker_failed(rd_kafka_message_errstr(&message));
   }
+}
+
+void GroupMember::commit(const std::vector<model::SourcePosition>& positions) {
+  const PartitionList offsets(rd_kafka_topic_partition_list_new(static_cast<int>(positions.size())));
+  {
+    const LockGuard lock(lanes_mutex_);
+    for (const model::SourcePosition& position : positions) {
+      const auto reads = [&](const Lane& lane) {
+        return lane.queue && lane.source->topic_name == position.topic && lane.source->partition == position.partition;
+      };
+      if (std::none_of(lanes_.begin(), lanes_.end(), reads)) continue;
+      rd_kafka_topic_partition_list_add(offsets.get(), position.topic.c_str(), position.partition)->offset =
+          position.next_offset;
+    }
+  }
+  if (offsets->cnt > 0) rd_kafka_commit(handle_.get(), offsets.get(), 1);  // a hint to others: may fail
 }
 
 void GroupMember::add_partitions(std::vector<PartitionStats>& partitions, std::int64_t now_ms) const {

@@ -81,6 +81,8 @@ class GroupMember {
   /// Leaves the group and destroys the handle. May block for long if the broker is gone.
   void leave();
 
+  /// Tells the group how far its partitions have become durable. Any thread, until leave().
+  void commit(const std::vector<model::SourcePosition>& positions);
   void add_partitions(std::vector<PartitionStats>& partitions, std::int64_t now_ms) const;
   bool has_partitions() const;
   const Health& health() const { return health_; }
@@ -110,6 +112,7 @@ class GroupMember {
   void run();
   bool serve_main_queue();
   void sort_lanes();
+  Progress advance_through_gate(Lane& lane);
   Progress advance(Lane& lane);
   bool hand_over(Lane& lane);
   void take(Lane& lane);

@@ -1,19 +1,40 @@
 #include "sources.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <span>
+#include <thread>
 
 namespace drover::ingest {
 namespace {
 
 constexpr std::size_t kSourcesMax = std::numeric_limits<std::uint16_t>::max();
 constexpr int kMetadataTimeoutMs = 5'000;
+constexpr auto kGatePause = std::chrono::microseconds(20);
 
 }  // namespace
 
-Sources::Sources(const std::vector<Topic>& topics) : counters_(topics.size()) {
+void Gate::close() {
+  closed_.store(true);
+  while (inside_.load() != 0) std::this_thread::sleep_for(kGatePause);
+}
+
+Sources::Sources(const std::vector<Topic>& topics, const std::vector<model::SourcePosition>& positions)
+    : counters_(topics.size()) {
   for (const Topic& topic : topics) topic_names_.push_back(topic.mapping.topic);
+  const model::LockGuard lock(mutex_);
+  for (const model::SourcePosition& position : positions) {
+    next_id_ = std::max(next_id_, position.source.value + 1u);
+    const auto name = std::find(topic_names_.begin(), topic_names_.end(), position.topic);
+    if (name == topic_names_.end()) continue;
+    const auto topic = static_cast<std::size_t>(name - topic_names_.begin());
+    auto source = std::make_unique<Source>(topic, position.topic, position.partition, position.source);
+    source->state.log_time_ms = position.log_time_ms;
+    source->next_offset = position.next_offset;
+    source->note_done();
+    sources_[{topic, position.partition}] = std::move(source);
+  }
 }
 
 Source* Sources::find(rd_kafka_t* handle, const std::string& topic_name, std::int32_t partition) {
@@ -21,13 +42,14 @@ Source* Sources::find(rd_kafka_t* handle, const std::string& topic_name, std::in
   if (name == topic_names_.end()) return nullptr;
   const auto topic = static_cast<std::size_t>(name - topic_names_.begin());
   const model::LockGuard lock(mutex_);
-  if (sources_.empty()) number_all(handle);
+  if (!numbered_) number_all(handle);
   const auto known = sources_.find({topic, partition});
   return known != sources_.end() ? known->second.get() : add(topic, partition);
 }
 
 /// A broker that doesn't answer now costs the order of the ids, nothing else.
 void Sources::number_all(rd_kafka_t* handle) {
+  numbered_ = true;
   const struct rd_kafka_metadata* metadata = nullptr;
   if (rd_kafka_metadata(handle, 0, nullptr, &metadata, kMetadataTimeoutMs) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
   const Holder<const struct rd_kafka_metadata, rd_kafka_metadata_destroy> holder(metadata);
@@ -37,13 +59,15 @@ void Sources::number_all(rd_kafka_t* handle) {
       return candidate.topic == topic_names_[topic];
     });
     if (entry == found.end()) continue;
-    for (std::int32_t partition = 0; partition < entry->partition_cnt; ++partition) add(topic, partition);
+    for (std::int32_t partition = 0; partition < entry->partition_cnt; ++partition) {
+      if (!sources_.contains({topic, partition})) add(topic, partition);
+    }
   }
 }
 
 Source* Sources::add(std::size_t topic, std::int32_t partition) {
-  if (sources_.size() >= kSourcesMax) return nullptr;
-  const model::SourceId id{static_cast<std::uint16_t>(sources_.size() + 1)};
+  if (next_id_ > kSourcesMax) return nullptr;
+  const model::SourceId id{static_cast<std::uint16_t>(next_id_++)};
   auto source = std::make_unique<Source>(topic, topic_names_[topic], partition, id);
   return sources_.emplace(std::pair{topic, partition}, std::move(source)).first->second.get();
 }
@@ -64,6 +88,17 @@ std::vector<IngestStats::TopicRejects> Sources::rejects() const {
     }
   }
   return rejects;
+}
+
+std::vector<model::SourcePosition> Sources::positions() const {
+  std::vector<model::SourcePosition> positions;
+  const model::LockGuard lock(mutex_);
+  for (const auto& [key, source] : sources_) {
+    if (source->done.next_offset < 0) continue;
+    positions.push_back({source->topic_name, source->partition, source->state.source, source->done.next_offset,
+                         source->done.log_time_ms});
+  }
+  return positions;
 }
 
 }  // namespace drover::ingest

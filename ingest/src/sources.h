@@ -35,6 +35,16 @@ class Source {
 
   SourceState state;  ///< Holder only.
 
+  /// Up to where everything has been handed over, and the log time there. Holder only, and, while the consumer is held,
+  /// whoever holds it. Negative: nothing yet.
+  struct Done {
+    std::int64_t next_offset = -1;
+    std::int64_t log_time_ms = 0;
+  };
+  Done done;
+  /// Holder: nothing that was read is still to be handed over.
+  void note_done() { done = {next_offset.load(std::memory_order_relaxed), state.log_time_ms}; }
+
   // Written by the holder, a few times a batch; read by anyone. Relaxed: each is a figure of its own.
   std::atomic<std::int64_t> next_offset{-1};
   std::atomic<std::uint64_t> records{0};
@@ -47,22 +57,50 @@ class Source {
   std::atomic<bool> held_{false};
 };
 
+/// Lets a few threads through, each for a moment, until somebody closes it.
+///
+/// Sequentially consistent: who enters counts itself, then looks whether it is closed; who closes says so, then waits
+/// for the count.
+class Gate {
+ public:
+  bool try_enter() {
+    inside_.fetch_add(1);
+    if (!closed_.load()) return true;
+    leave();
+    return false;
+  }
+  void leave() { inside_.fetch_sub(1); }
+  /// Returns when nobody is inside.
+  void close();
+  void open() { closed_.store(false); }
+
+ private:
+  std::atomic<std::uint32_t> inside_{0};
+  std::atomic<bool> closed_{false};
+};
+
 /// What all members of one consumer share: the sources, their ids, and counters by topic.
 ///
 /// Threads: all members from any thread.
 class Sources {
  public:
-  explicit Sources(const std::vector<Topic>& topics);
+  /// `positions`: of earlier processes. Their sources keep their ids and go on there.
+  Sources(const std::vector<Topic>& topics, const std::vector<model::SourcePosition>& positions);
 
   /// The source of a partition; nullptr if the topic isn't ours, or all ids are given out.
   ///
-  /// Ids begin at 1 and are given in the order of the configuration's topics and their partitions, as the broker has
-  /// them at the first call; later partitions get the next ones.
+  /// New ids follow the highest one known and are given in the order of the configuration's topics and their
+  /// partitions, as the broker has them at the first call; later partitions get the next ones.
   Source* find(rd_kafka_t* handle, const std::string& topic_name, std::int32_t partition);
 
   using Rejects = std::array<std::uint64_t, static_cast<std::size_t>(RejectReason::kCount)>;
   void count_rejects(std::size_t topic, const Rejects& rejects);
   std::vector<IngestStats::TopicRejects> rejects() const;
+
+  /// Of all sources that have handed something over. Requires: the gate is closed.
+  std::vector<model::SourcePosition> positions() const;
+
+  Gate gate;  ///< What decodes and hands over goes through here.
 
   std::atomic<std::uint64_t> rebalances{0};  // Relaxed, as the next one: figures.
   std::atomic<std::uint64_t> rows_dropped{0};
@@ -77,7 +115,9 @@ class Sources {
 
   std::vector<std::string> topic_names_;
   std::vector<TopicCounters> counters_;
-  model::Mutex mutex_;
+  mutable model::Mutex mutex_;
+  std::uint32_t next_id_ GUARDED_BY(mutex_) = 1;
+  bool numbered_ GUARDED_BY(mutex_) = false;
   std::map<std::pair<std::size_t, std::int32_t>, std::unique_ptr<Source>> sources_ GUARDED_BY(mutex_);
 };
 

@@ -14,6 +14,11 @@ NameId AttributeNames::intern(std::string_view name) {
   return id;
 }
 
+std::size_t AttributeNames::size() const {
+  const LockGuard lock(mutex_);
+  return storage_.size();
+}
+
 std::string_view AttributeNames::name(NameId id) const {
   return *by_id_[id.value].load(std::memory_order_acquire);  // pairs with the store in intern()
 }

@@ -27,11 +27,11 @@ namespace drover::store {
 /// Rows of one collection in sort-key order, contiguous.
 class Block {
  public:
-  /// Room for rows and where they begin, in bytes.
-  static Block* make(std::uint32_t capacity) {
+  /// `capacity`: room for rows and where they begin, in bytes. `born`: see born().
+  static Block* make(std::uint32_t capacity, std::uint32_t born) {
     void* memory = std::malloc(sizeof(Block) + capacity);
     if (memory == nullptr) throw std::bad_alloc();
-    return new (memory) Block(capacity);
+    return new (memory) Block(capacity, born);
   }
   static void destroy(Block* block) { std::free(block); }
 
@@ -60,7 +60,12 @@ class Block {
     return begin;
   }
 
+  /// The interval between two cuts in which the block came to stand in its collection's history (changes.h).
+  std::uint32_t born() const { return born_; }
+
   // Writer only.
+  /// Requires: the block is not in a published history yet.
+  void set_born(std::uint32_t born) { born_ = born; }
   std::uint32_t writer_count() const { return count_.load(std::memory_order_relaxed); }  // own stores only
   /// What rows and their begins take of the capacity.
   std::size_t used() const { return capacity_ - top_ + sizeof(Begin) * writer_count(); }
@@ -104,7 +109,7 @@ class Block {
  private:
   using Begin = std::uint16_t;
 
-  explicit Block(std::uint32_t capacity) : capacity_(capacity), top_(capacity) {}
+  Block(std::uint32_t capacity, std::uint32_t born) : capacity_(capacity), top_(capacity), born_(born) {}
 
   char* data() { return reinterpret_cast<char*>(this) + sizeof(Block); }
   const char* data() const { return reinterpret_cast<const char*>(this) + sizeof(Block); }
@@ -121,6 +126,7 @@ class Block {
 
   const std::uint32_t capacity_;
   std::uint32_t top_;  // writer only: where the last row begins
+  std::uint32_t born_;
   std::atomic<std::uint32_t> count_{0};
 };
 

@@ -37,7 +37,7 @@ Piece piece_of(const Node* node) {
 }
 
 /// Nodes of one level over `pieces`, evenly filled.
-Pieces nodes_over(const Pieces& pieces, std::uint8_t level) {
+Pieces nodes_over(const Pieces& pieces, std::uint8_t level, std::uint32_t born) {
   Pieces nodes;
   const std::size_t needed = (pieces.size() + kNodeFanout - 1) / kNodeFanout;
   std::size_t at = 0;
@@ -45,6 +45,7 @@ Pieces nodes_over(const Pieces& pieces, std::uint8_t level) {
     const std::size_t end = pieces.size() * (n + 1) / needed;
     auto* node = new Node;
     node->level = level;
+    node->born = born;
     for (; at < end; ++at, ++node->count) {
       node->child[node->count] = pieces[at].child;
       node->first_key[node->count] = pieces[at].first_key;
@@ -55,8 +56,8 @@ Pieces nodes_over(const Pieces& pieces, std::uint8_t level) {
 }
 
 /// The tree over nodes of `level`; null if there are none.
-const Node* root_over(Pieces nodes, std::uint8_t level) {
-  while (nodes.size() > 1) nodes = nodes_over(nodes, ++level);
+const Node* root_over(Pieces nodes, std::uint8_t level, std::uint32_t born) {
+  while (nodes.size() > 1) nodes = nodes_over(nodes, ++level, born);
   return nodes.empty() ? nullptr : static_cast<const Node*>(nodes[0].child);
 }
 
@@ -67,12 +68,14 @@ Pieces appended(const Node* node, const Block* block, RetireList& retired) {
   if (kept + last.size() > kNodeFanout) {
     // Full, and its last child stays as it is: only the overflow needs a new node.
     auto* full = new Node(*node);
+    full->born = block->born();
     if (node->level != 0) {
       full->child[kept] = last[0].child;
       full->first_key[kept] = last[0].first_key;
     }
     auto* sibling = new Node;
     sibling->level = node->level;
+    sibling->born = block->born();
     sibling->count = 1;
     sibling->child[0] = last.back().child;
     sibling->first_key[0] = last.back().first_key;
@@ -80,6 +83,7 @@ Pieces appended(const Node* node, const Block* block, RetireList& retired) {
     return {piece_of(full), piece_of(sibling)};
   }
   auto* copy = new Node(*node);
+  copy->born = block->born();
   copy->count = static_cast<std::uint8_t>(kept);
   for (const Piece& piece : last) {
     copy->child[copy->count] = piece.child;
@@ -90,9 +94,9 @@ Pieces appended(const Node* node, const Block* block, RetireList& retired) {
 }
 
 const Node* appended_to_history(const Node* history, const Block* block, RetireList& retired) {
-  if (history == nullptr) return root_over(nodes_over({piece_of(block)}, 0), 0);
+  if (history == nullptr) return root_over(nodes_over({piece_of(block)}, 0, block->born()), 0, block->born());
   const std::uint8_t level = history->level;
-  return root_over(appended(history, block, retired), level);
+  return root_over(appended(history, block, retired), level, block->born());
 }
 
 const Block* last_block(const Node* node) {
@@ -110,7 +114,8 @@ class BlockWriter {
  public:
   /// `total`: room for all rows to come, in bytes, or more. `full`: a block's capacity. `open`: the capacity of the
   /// last block if it will take appends, else 0.
-  BlockWriter(std::size_t total, std::size_t full, std::uint32_t open) : left_(total), full_(full), open_(open) {}
+  BlockWriter(std::size_t total, std::size_t full, std::uint32_t open, std::uint32_t born)
+      : left_(total), full_(full), open_(open), born_(born) {}
 
   void add(std::string_view row) {
     if (blocks_.empty() || !blocks_.back()->fits(row.size())) start(row.size());
@@ -137,12 +142,13 @@ class BlockWriter {
     const std::size_t capacity =
         blocks > 1 ? std::min(left_ / blocks + kSlack, full_) : std::max<std::size_t>(left_, open_);
     blocks_.push_back(
-        Block::make(static_cast<std::uint32_t>(std::max<std::size_t>(capacity, Block::room_for(row_size)))));
+        Block::make(static_cast<std::uint32_t>(std::max<std::size_t>(capacity, Block::room_for(row_size))), born_));
   }
 
   std::size_t left_;  ///< Room for what is to come.
   const std::size_t full_;
   const std::uint32_t open_;
+  const std::uint32_t born_;
   std::vector<Block*> blocks_;
 };
 
@@ -198,20 +204,21 @@ void Collection::make_room(std::size_t row_size, RetireList& retired) {
   const std::uint32_t room = Block::room_for(row_size);
   const View* old = view_.load(std::memory_order_relaxed);  // own stores only
   if (old == nullptr) {
-    publish({nullptr, Block::make(open_capacity(room))}, retired);
+    publish({nullptr, Block::make(open_capacity(room), cut)}, retired);
     return;
   }
   const std::size_t filled = tail_->used();
   if (filled == 0 || filled + room <= full_capacity()) {
-    Block* larger = Block::make(open_capacity(filled + room));
+    Block* larger = Block::make(open_capacity(filled + room), cut);
     larger->append_rows(*tail_, 0, tail_->writer_count());
     Block* replaced = tail_;
     publish({old->history, larger}, retired);
     retire(replaced, retired);
     return;
   }
+  tail_->set_born(cut);
   publish({appended_to_history(old->history, tail_, retired),
-           Block::make(open_capacity(std::max<std::size_t>(room, full_capacity() / 4)))},
+           Block::make(open_capacity(std::max<std::size_t>(room, full_capacity() / 4)), cut)},
           retired);
 }
 
@@ -236,7 +243,8 @@ std::vector<Block*> Collection::merge_block(const Block* block, std::span<const 
   const std::uint32_t count = block != nullptr ? block->writer_count() : 0;
   std::size_t total = block != nullptr ? block->used() : 0;
   for (const Change& change : changes) total += change.remove ? 0 : Block::room_for(change.row.size());
-  BlockWriter out(total, full_capacity(), open ? open_capacity(std::min(total, full_capacity())) : 0);
+  BlockWriter out(total, full_capacity(), open ? open_capacity(std::min(total, full_capacity())) : 0,
+                  cut);
 
   std::uint32_t at = 0;
   for (const Change& change : changes) {
@@ -278,9 +286,15 @@ std::vector<Block*> Collection::merge_block(const Block* block, std::span<const 
   return out.take();
 }
 
+/// What a merge changes beside the rows.
+struct Collection::Merge {
+  SizeDelta delta;
+  RetireList& retired;
+  std::vector<model::Bytes>* gone;
+};
+
 /// The children that take the place of the node's, with the changes merged in.
-Pieces Collection::merge_node(const Node& node, std::span<const Change> changes, SizeDelta& delta,
-                              RetireList& retired) const {
+Pieces Collection::merge_node(const Node& node, std::span<const Change> changes, Merge& merge) const {
   Pieces pieces;
   for (std::size_t i = 0; i < node.count; ++i) {
     std::size_t mine = changes.size();
@@ -295,21 +309,21 @@ Pieces Collection::merge_node(const Node& node, std::span<const Change> changes,
     if (part.empty()) {
       pieces.push_back({node.child[i], node.first_key[i]});
     } else if (node.level == 0) {
-      for (const Block* block : merge_block(node.block(i), part, false, delta)) {
-        pieces.push_back(piece_of(block));
-      }
-      retire(node.block(i), retired);
+      const Block* const old = node.block(i);
+      for (const Block* block : merge_block(old, part, false, merge.delta)) pieces.push_back(piece_of(block));
+      if (merge.gone != nullptr && old->born() != cut) merge.gone->emplace_back(old->row(0).sort_key());
+      retire(old, merge.retired);
     } else {
-      const Pieces below = nodes_over(merge_node(*node.node(i), part, delta, retired), node.node(i)->level);
+      const Pieces below = nodes_over(merge_node(*node.node(i), part, merge), node.node(i)->level, cut);
       pieces.insert(pieces.end(), below.begin(), below.end());
     }
   }
-  retire(&node, retired);
+  retire(&node, merge.retired);
   return pieces;
 }
 
-SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired) {
-  SizeDelta delta;
+SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired, std::vector<model::Bytes>* gone) {
+  Merge merge{{}, retired, gone};
   const View* old = view_.load(std::memory_order_relaxed);  // own stores only
   View next = old != nullptr ? *old : View{};
   std::size_t in_history = 0;
@@ -325,20 +339,38 @@ SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired
   if (in_history > 0) {
     const std::uint8_t level = next.history->level;
     next.history =
-        root_over(nodes_over(merge_node(*next.history, changes.first(in_history), delta, retired), level), level);
+        root_over(nodes_over(merge_node(*next.history, changes.first(in_history), merge), level, cut), level, cut);
   }
   if (in_history < changes.size()) {
-    std::vector<Block*> blocks = merge_block(next.tail, changes.subspan(in_history), true, delta);
+    std::vector<Block*> blocks = merge_block(next.tail, changes.subspan(in_history), true, merge.delta);
     if (next.tail != nullptr) retire(next.tail, retired);
-    next.tail = blocks.empty() ? Block::make(open_capacity(0)) : blocks.back();
+    next.tail = blocks.empty() ? Block::make(open_capacity(0), cut) : blocks.back();
     for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
       next.history = appended_to_history(next.history, blocks[i], retired);
     }
   }
   publish(next, retired);
-  writer.items += delta.items;
-  writer.bytes += delta.bytes;
-  return delta;
+  writer.items += merge.delta.items;
+  writer.bytes += merge.delta.bytes;
+  return merge.delta;
+}
+
+void Collection::restore(std::span<Block* const> history, Block* tail, RetireList& retired) {
+  Pieces pieces;
+  pieces.reserve(history.size());
+  const auto count = [this](const Block& block) {
+    for (std::uint32_t i = 0; i < block.writer_count(); ++i) {
+      writer.items += items_of(block.row(i));
+      writer.bytes += static_cast<std::int64_t>(block.row_bytes(i).size());
+    }
+  };
+  for (const Block* block : history) {
+    pieces.push_back(piece_of(block));
+    count(*block);
+  }
+  count(*tail);
+  const Node* const root = pieces.empty() ? nullptr : root_over(nodes_over(pieces, 0, 0), 0, 0);
+  publish({root, tail}, retired);
 }
 
 Cursor::Cursor(const Collection& collection) {

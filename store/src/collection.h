@@ -46,6 +46,7 @@ inline constexpr std::size_t kTreeDepthMax = 12;
 struct Node {
   std::uint8_t level = 0;
   std::uint8_t count = 0;
+  std::uint32_t born = 0;  ///< As Block::born(): no block below it is younger.
   std::array<const void*, kNodeFanout> child{};
   std::array<std::string_view, kNodeFanout> first_key{};  ///< Points into the child's first block.
 
@@ -107,8 +108,12 @@ class alignas(64) Collection {
   /// The row of this sort key, tombstones too. Valid until the next change.
   std::optional<model::RowView> find(std::string_view sort_key) const;
 
-  /// Puts and removes rows. Requires: sort keys strictly ascending.
-  SizeDelta merge(std::span<const Change> changes, RetireList& retired);
+  /// Puts and removes rows. Requires: sort keys strictly ascending. First keys of blocks that leave the history, and
+  /// stood in it at the last cut, are appended to `gone`.
+  SizeDelta merge(std::span<const Change> changes, RetireList& retired, std::vector<model::Bytes>* gone = nullptr);
+
+  /// Takes what a checkpoint held. Requires: nothing was put yet; blocks in order, none empty but maybe the tail.
+  void restore(std::span<Block* const> history, Block* tail, RetireList& retired);
 
   // Bring near what an append touches, one dependent step a call.
   void touch_collection() const {
@@ -154,9 +159,10 @@ class alignas(64) Collection {
 
   std::vector<Block*> merge_block(const Block* block, std::span<const Change> changes, bool open,
                                   SizeDelta& delta) const;
-  Pieces merge_node(const Node& node, std::span<const Change> changes, SizeDelta& delta, RetireList& retired) const;
+  struct Merge;
+  Pieces merge_node(const Node& node, std::span<const Change> changes, Merge& merge) const;
 
-  static constexpr std::uint16_t kLastKeySizeBytesMax = 34;
+  static constexpr std::uint16_t kLastKeySizeBytesMax = 30;
   static constexpr std::uint16_t kLongLastKey = 0xfffe;
   static constexpr std::uint16_t kNoRow = 0xffff;
 
@@ -174,6 +180,7 @@ class alignas(64) Collection {
 
  public:
   WriterState writer;
+  std::uint32_t cut = 0;  ///< The interval between two cuts in which it was changed last (changes.h).
   SizeClasses size_classes;
 
  private:

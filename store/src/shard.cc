@@ -71,7 +71,7 @@ void sort_runs(std::vector<T>& values, Less less) {
 
 Acknowledgement::~Acknowledgement() {
   for (const auto& acknowledge : done) {
-    acknowledge(dropped.load(std::memory_order_relaxed) ? table_gone() : model::Status{});
+    acknowledge(dropped.load(std::memory_order_relaxed) ? table_gone() : logged);
   }
 }
 
@@ -133,6 +133,13 @@ Collection& Shard::collection_of(model::KeyHash hash, std::string_view partition
   add<std::int64_t>(by_items_[0], 1);
   add<std::int64_t>(by_bytes_[0], 1);
   return space_.find_or_create(hash, partition_key, retired_);
+}
+
+void Shard::restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
+                    Block* tail) {
+  Collection& collection = collection_of(hash, partition_key);
+  collection.restore(history, tail, retired_);
+  note_size(collection, 0, 0);
 }
 
 void Shard::note_size(Collection& collection, std::int64_t items_before, std::int64_t bytes_before) {
@@ -283,6 +290,7 @@ void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
     if (i + 1 < entries.size() && entries[i].sort_key == entries[i + 1].sort_key) continue;
     changes.push_back(entries[i].change);
   }
+  changes_.about_to_change(collection);
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
   if (collection.is_append(entries.front().sort_key)) {
@@ -290,7 +298,8 @@ void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
       if (!change.remove) collection.append(model::RowView(change.row), retired_);
     }
   } else {
-    collection.merge(changes, retired_);
+    collection.merge(changes, retired_, changes_.gone_keys());
+    changes_.add_gone(collection);
   }
   note_size(collection, items, bytes);
 }
@@ -348,13 +357,26 @@ TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, co
 }
 
 bool TableShard::offer(ItemWrite&& write) {
-  shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  shared_.writes_waiting.fetch_add(1, std::memory_order_acq_rel);
   if (!writes_.try_push(std::move(write))) {
-    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);
     return false;
   }
   schedule();
   return true;
+}
+
+void TableShard::resume() {
+  if (has_work()) schedule();
+}
+
+void TableShard::restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
+                         Block* tail) {
+  Shard::restore(hash, partition_key, history, tail);
+  if (inherited_.empty()) return;
+  Collection& collection = *space_.find(hash, partition_key);
+  const std::optional<model::RowView> meta = collection.find(schema_.inherit_from);
+  if (meta && !meta->tombstone()) learn_stamp(collection, *meta);
 }
 
 void TableShard::wake() {
@@ -373,7 +395,7 @@ bool TableShard::has_work() const {
     case Room::kWaiting:
       return false;
     case Room::kNotWaiting:
-      return !inbox_.empty() || !writes_.empty();
+      return !inbox_.empty() || (!writes_.empty() && !shared_.holding.load());
   }
   return false;
 }
@@ -382,7 +404,7 @@ void TableShard::drop_all() {
   for (Delivery delivery; inbox_.try_pop(delivery);) shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
   for (ItemWrite write; writes_.try_pop(write);) {
     write.done(table_gone());
-    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);
   }
   for (const Undelivered& undelivered : outbox_)
     undelivered.delivery.ack->dropped.store(true, std::memory_order_relaxed);
@@ -395,19 +417,10 @@ void TableShard::drop_all() {
 void TableShard::run() {
   const bool carried = !outbox_.empty();  // maybe with an API write that waits for it
   if (!deliver()) return flush_indexes();
-  constexpr std::size_t kWritesPerTurn = 64;
-  std::int64_t applied = 0;
+  std::int64_t applied = 1;  // the turn itself: see Shared::holding
+  shared_.in_flight.fetch_add(1);
   auto acknowledgement = std::make_shared<Acknowledgement>();
-  ItemWrite write;
-  for (std::size_t i = 0; i < kWritesPerTurn && writes_.try_pop(write); ++i, ++applied) {
-    model::Status status = apply(write);
-    if (status.ok()) {
-      acknowledgement->done.push_back(std::move(write.done));
-    } else {
-      write.done(std::move(status));
-    }
-  }
-  const bool writes = applied > 0;
+  const bool writes = !shared_.holding.load() && apply_writes(acknowledgement) > 0;
   if (Delivery delivery; inbox_.try_pop(delivery)) {
     for_each_row(delivery.batch, [this](Collection& collection, std::string_view row) { apply(collection, row); });
     ++applied;
@@ -423,6 +436,26 @@ void TableShard::run() {
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
   deliver();
   if (carried || writes || !has_work() || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
+}
+
+/// Takes API writes, so many that a batch is never far behind them; returns how many.
+std::int64_t TableShard::apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  constexpr std::int64_t kWritesPerTurn = 64;
+  std::int64_t taken = 0;
+  for (ItemWrite write; taken < kWritesPerTurn && writes_.try_pop(write); ++taken) {
+    shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);  // the turn counts itself meanwhile
+    model::Status status = apply(write);
+    if (status.ok()) {
+      acknowledgement->done.push_back(std::move(write.done));
+    } else {
+      write.done(std::move(status));
+    }
+  }
+  if (!log_entries_.empty()) {
+    shared_.log->append(std::exchange(log_entries_, {}),
+                        [acknowledgement](const model::Status& status) { acknowledgement->logged = status; });
+  }
+  return taken;
 }
 
 /// Has the indexes apply what they were sent, so that nobody waits for entries that gather no further.
@@ -540,6 +573,7 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
 
 /// Stores a row and what it inherits, over what is there. Requires: `newest` is what is_append() says of its key.
 void TableShard::put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest) {
+  changes_.about_to_change(collection);
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
   if (newest) {
@@ -552,9 +586,11 @@ void TableShard::put(Collection& collection, const model::RowView& row, std::str
 }
 
 void TableShard::merge_one(Collection& collection, const model::RowView& row, std::string_view inherited) {
+  changes_.about_to_change(collection);
   row_.assign(row.bytes()).append(inherited);
   const Change change{row_, false};
-  collection.merge({&change, 1}, retired_);
+  collection.merge({&change, 1}, retired_, changes_.gone_keys());
+  changes_.add_gone(collection);
 }
 
 void TableShard::apply(Collection& collection, std::string_view row_bytes) {
@@ -614,6 +650,13 @@ model::Status TableShard::apply(ItemWrite& write) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
   put(target, row, inherited, target.is_append(row.sort_key()));
+  if (shared_.log != nullptr) {
+    WriteLog::Entry& entry = log_entries_.emplace_back();
+    entry.table = table_id_;
+    entry.interval = changes_.interval();
+    entry.partition_key = write.partition_key;
+    entry.row.assign(row.bytes()).append(inherited);
+  }
   ++tally_.records;
   tally_.bytes += row.bytes().size() + inherited.size();
   return {};

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,11 +19,13 @@
 #include "drover/partitioner/heat.h"
 #include "drover/partitioner/router.h"
 #include "drover/store/stats.h"
+#include "changes.h"
 #include "drover/store/store.h"
 #include "epoch.h"
 #include "executor.h"
 #include "index_plan.h"
 #include "space.h"
+#include "write_log.h"
 
 namespace drover::store {
 
@@ -32,7 +35,13 @@ struct Shared {
   const StoreOptions options;
   model::AttributeNames names;
   EpochDomain epochs;
-  std::atomic<std::int64_t> in_flight{0};  ///< Batches and writes accepted and not yet applied.
+  /// Batches accepted and not yet applied, and turns that may be at API writes.
+  std::atomic<std::int64_t> in_flight{0};
+  std::atomic<std::int64_t> writes_waiting{0};  ///< API writes accepted and not yet taken by a turn.
+  /// Turns take no API writes: a cut is about to be made. Sequentially consistent, as in_flight where they meet: a turn
+  /// counts itself, then looks here; a cut says so here, then waits for the count.
+  std::atomic<bool> holding{false};
+  WriteLog* log = nullptr;  ///< Null: in memory only. Constant once there are tables.
   Executor executor;                       // last: its end waits for all turns
 };
 
@@ -40,6 +49,7 @@ struct Shared {
 struct Acknowledgement {
   std::vector<std::function<void(model::Status)>> done;
   std::atomic<bool> dropped{false};  ///< A part was not applied: the table is gone. Relaxed: the letting go orders it.
+  model::Status logged;              ///< What became of their log entries. The log's thread only, before it lets go.
   ~Acknowledgement();
 };
 
@@ -89,6 +99,14 @@ class Shard {
   void add_stats(SpaceStats& out) const;
   Table::Size size() const;
 
+  /// Of a durable store: what has changed since the last cut.
+  Changes& changes() { return changes_; }
+  /// Takes a collection that a checkpoint held. Call before anything is offered; publish_stats() once behind the last.
+  virtual void restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
+                       Block* tail);
+  /// Adds the turn's tally to the statistics: before anybody is told that the turn's work is done.
+  void publish_stats();
+
  protected:
   /// One turn's work.
   virtual void run() = 0;
@@ -98,8 +116,6 @@ class Shard {
   /// Whether what has just been pushed asks for a turn. Any thread.
   virtual bool is_due() const { return true; }
 
-  /// Adds the turn's tally to the statistics: before anybody is told that the turn's work is done.
-  void publish_stats();
   /// After every change of a collection: size classes and the largest one.
   void note_size(Collection& collection, std::int64_t items_before, std::int64_t bytes_before);
   Collection& collection_of(model::KeyHash hash, std::string_view partition_key);
@@ -115,6 +131,7 @@ class Shard {
   const partitioner::ShardId id_;
   tbb::concurrent_bounded_queue<Delivery> inbox_;
   RetireList retired_;  // writer only
+  Changes changes_;
   /// Writer only: what a turn adds to the statistics, flushed at its end.
   struct {
     std::uint64_t records = 0, bytes = 0, batches = 0;
@@ -220,6 +237,12 @@ class TableShard final : public Shard {
   ~TableShard() override { drop_all(); }
 
   using Shard::offer;
+  void restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
+               Block* tail) override;
+  /// Of a durable store: under which number the log knows the table. Call before anything is offered.
+  void set_table_id(std::uint32_t id) { table_id_ = id; }
+  /// A hold has ended: API writes that wait are taken.
+  void resume();
   /// Moved from only on success; false: the writes' share of the inbox is used up.
   bool offer(ItemWrite&& write);
   /// Called by an index shard that has made room.
@@ -253,6 +276,7 @@ class TableShard final : public Shard {
                             const model::RowView* replaced);
   void put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest);
   void merge_one(Collection& collection, const model::RowView& row, std::string_view inherited);
+  std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
   bool deliver();
   void flush_indexes();
@@ -280,6 +304,8 @@ class TableShard final : public Shard {
   model::Bytes stamp_;              ///< A stamp without what its row has itself.
   model::Bytes row_;                ///< A row with its stamp.
   std::uint64_t api_sequence_ = 0;
+  std::uint32_t table_id_ = 0;  // constant once set
+  std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.
   std::uint32_t turns_since_flush_ = 0;
   struct {
     std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0;

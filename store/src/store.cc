@@ -1,21 +1,47 @@
 #include "drover/store/store.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 
+#include "checkpoint.h"
+#include "disk.h"
+#include "disk_format.h"
 #include "drover/model/sync.h"
 #include "table.h"
 
 namespace drover::store {
 namespace {
 
-class MemoryStore final : public Store {
- public:
-  explicit MemoryStore(StoreOptions options) : shared_(options) {}
+using Tables = std::map<std::string, std::shared_ptr<MemoryTable>, std::less<>>;
 
-  ~MemoryStore() override {
-    std::map<std::string, std::shared_ptr<MemoryTable>, std::less<>> tables;
+constexpr auto kRestPause = std::chrono::microseconds(50);  ///< Between two looks whether nothing is in hand.
+
+model::Bytes varint_of(std::uint64_t number) {
+  model::Bytes bytes;
+  model::append_varint(bytes, number);
+  return bytes;
+}
+
+/// What a table's record on disk holds.
+model::Bytes table_record(std::int64_t created_ms, const model::TableSchema& schema) {
+  model::Bytes record;
+  model::append_varint(record, static_cast<std::uint64_t>(created_ms));
+  append_bytes(record, encode(schema));
+  return record;
+}
+
+class ShardedStore final : public Store {
+ public:
+  /// `disk` is null in memory only.
+  ShardedStore(StoreOptions options, std::unique_ptr<Disk> disk) : disk_(std::move(disk)), shared_(options) {}
+
+  ~ShardedStore() override {
+    Tables tables;
     {
       const model::LockGuard lock(mutex_);
       tables.swap(tables_);
@@ -23,13 +49,25 @@ class MemoryStore final : public Store {
     for (const auto& [name, table] : tables) table->close();
   }
 
+  model::Status recover(const RecoveryProgress& progress);
+
   model::AttributeNames& names() override { return shared_.names; }
+  const Recovery& recovery() const override { return recovery_; }
 
   model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) override {
     if (model::Status status = model::validate(schema); !status.ok()) return status;
     const model::LockGuard lock(mutex_);
     if (tables_.contains(schema.name)) return model::Status{model::StatusCode::kExists, "table exists: " + schema.name};
-    auto table = MemoryTable::make(shared_, schema);
+    const MemoryTable::Identity identity{next_table_id_, shared_.options.clock()};
+    if (disk_ != nullptr) {
+      DiskBatch batch(*disk_);
+      batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), table_record(identity.created_ms, schema));
+      batch.put(Family::kMeta, kNextTableKey, varint_of(identity.id + 1));
+      if (model::Status status = disk_->write(batch); !status.ok()) return status;
+    }
+    ++next_table_id_;
+    auto table = MemoryTable::make(shared_, schema, identity);
+    if (disk_ != nullptr) table->begin_interval(interval_);
     tables_.emplace(schema.name, table);
     return std::shared_ptr<Table>(std::move(table));
   }
@@ -40,6 +78,12 @@ class MemoryStore final : public Store {
       const model::LockGuard lock(mutex_);
       const auto found = tables_.find(name);
       if (found == tables_.end()) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
+      if (disk_ != nullptr) {
+        DiskBatch batch(*disk_);
+        batch.remove(Family::kMeta, numbered_key(kTablePrefix, found->second->id()));
+        remove_table_data(batch, found->second->id(), found->second->id() + 1);
+        if (model::Status status = disk_->write(batch); !status.ok()) return status;
+      }
       table = std::move(found->second);
       tables_.erase(found);
     }
@@ -61,18 +105,17 @@ class MemoryStore final : public Store {
   }
 
   StoreStats stats() const override {
-    std::vector<std::shared_ptr<MemoryTable>> tables;
-    {
-      const model::LockGuard lock(mutex_);
-      for (const auto& [name, table] : tables_) tables.push_back(table);
-    }
     StoreStats stats;
-    for (const auto& table : tables) table->add_stats(stats);
+    for (const auto& table : tables()) table->add_stats(stats);
     return stats;
   }
 
-  // Pairs with the decrements after applying: whoever sees 0 may read what was applied.
-  bool idle() const override { return shared_.in_flight.load(std::memory_order_acquire) == 0; }
+  // Pairs with the decrements after applying: whoever sees 0 may read what was applied. A write that a turn takes is
+  // counted as in flight before it no longer waits.
+  bool idle() const override {
+    return shared_.writes_waiting.load(std::memory_order_acquire) == 0 &&
+           shared_.in_flight.load(std::memory_order_acquire) == 0;
+  }
 
   bool drain(std::int64_t timeout_ms) override {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -83,16 +126,276 @@ class MemoryStore final : public Store {
     return true;
   }
 
+  model::Result<std::unique_ptr<Cut>> cut(std::int64_t timeout_ms) override;
+
+  Room room() const override {
+    if (disk_ == nullptr) return {};
+    const Disk::Room room = disk_->room();
+    return {room.free_bytes, room.total_bytes};
+  }
+
  private:
+  class DiskCut;
+
+  std::vector<std::shared_ptr<MemoryTable>> tables() const {
+    const model::LockGuard lock(mutex_);
+    std::vector<std::shared_ptr<MemoryTable>> tables;
+    for (const auto& [name, table] : tables_) tables.push_back(table);
+    return tables;
+  }
+
+  static void remove_table_data(DiskBatch& batch, std::uint32_t begin, std::uint32_t end) {
+    for (const Family family : {Family::kBlocks, Family::kTails}) {
+      batch.remove_range(family, space_key({begin, 0}), space_key({end, 0}));
+    }
+  }
+
+  /// Whether nothing came to be in hand within the time.
+  bool come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::int64_t timeout_ms);
+  model::Status read_meta();
+  void restore_tables(const RecoveryProgress& progress);
+  model::Status apply_log();
+
+  const std::unique_ptr<Disk> disk_;  // first: outlives whatever writes to it
+  std::optional<WriteLog> log_;
   Shared shared_;
+  Recovery recovery_;
   mutable model::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<MemoryTable>, std::less<>> tables_ GUARDED_BY(mutex_);
+  Tables tables_ GUARDED_BY(mutex_);
+  std::uint32_t next_table_id_ GUARDED_BY(mutex_) = 1;
+  std::uint32_t interval_ GUARDED_BY(mutex_) = 0;  ///< Between the last cut and the next; 0 in memory only.
+  std::atomic<bool> cut_pending_{false};           ///< The last cut is not on disk.
 };
+
+/// The changes of an interval, encoded at the first write().
+class ShardedStore::DiskCut final : public Cut {
+ public:
+  DiskCut(ShardedStore& store, std::uint32_t interval, std::size_t names)
+      : store_(store), interval_(interval), names_(names), guard_(std::in_place, store.shared_.epochs) {}
+
+  void add(std::shared_ptr<MemoryTable> table, std::vector<SpaceChanges> changes) {
+    tables_.push_back(std::move(table));
+    changes_.push_back(std::move(changes));
+  }
+
+  model::Status write(std::span<const model::SourcePosition> positions) override {
+    if (!batch_) {
+      encode(positions);
+      guard_.reset();  // what was replaced since the cut may go
+      tables_.clear();
+      changes_.clear();
+    }
+    if (model::Status status = store_.disk_->write(*batch_); !status.ok()) return status;
+    store_.cut_pending_.store(false, std::memory_order_release);  // pairs with cut()
+    return {};
+  }
+
+  std::uint64_t size_bytes() const override { return batch_ ? batch_->size_bytes() : 0; }
+
+ private:
+  void encode(std::span<const model::SourcePosition> positions) {
+    DiskBatch& batch = batch_.emplace(*store_.disk_);
+    for (const auto& spaces : changes_) {
+      for (const SpaceChanges& changes : spaces) append_changes(batch, changes, interval_);
+    }
+    add_names(batch, store_.shared_.names, 0, names_);
+    for (const model::SourcePosition& position : positions) {
+      batch.put(Family::kMeta, numbered_key(kSourcePrefix, position.source.value), store::encode(position));
+    }
+    batch.put(Family::kMeta, kCutKey, varint_of(interval_));
+    batch.remove_range(Family::kLog, log_key(0, 0), log_key(interval_ + 1, 0));
+  }
+
+  ShardedStore& store_;
+  const std::uint32_t interval_;
+  const std::size_t names_;
+  std::optional<EpochDomain::Guard> guard_;
+  std::vector<std::shared_ptr<MemoryTable>> tables_;
+  std::vector<std::vector<SpaceChanges>> changes_;
+  std::optional<DiskBatch> batch_;
+};
+
+bool ShardedStore::come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::int64_t timeout_ms) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  while (shared_.in_flight.load() != 0) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    for (const auto& table : tables) table->flush_indexes();
+    std::this_thread::sleep_for(kRestPause);
+  }
+  return true;
+}
+
+model::Result<std::unique_ptr<Cut>> ShardedStore::cut(std::int64_t timeout_ms) {
+  if (disk_ == nullptr) return model::invalid("the store is in memory only");
+  if (cut_pending_.load(std::memory_order_acquire)) return model::invalid("the last cut is not written yet");
+  const model::LockGuard lock(mutex_);  // no table comes or goes meanwhile
+  std::vector<std::shared_ptr<MemoryTable>> tables;
+  for (const auto& [name, table] : tables_) tables.push_back(table);
+  shared_.holding.store(true);
+  std::unique_ptr<DiskCut> cut;
+  if (come_to_rest(tables, timeout_ms)) {
+    cut = std::make_unique<DiskCut>(*this, interval_, shared_.names.size());
+    for (const auto& table : tables) cut->add(table, table->begin_interval(interval_ + 1));
+    ++interval_;
+    cut_pending_.store(true, std::memory_order_relaxed);
+  }
+  shared_.holding.store(false);
+  for (const auto& table : tables) table->resume();
+  if (cut == nullptr) return model::Status{model::StatusCode::kUnavailable, "work in hand has not come to an end"};
+  return std::unique_ptr<Cut>(std::move(cut));
+}
+
+model::Status ShardedStore::recover(const RecoveryProgress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (model::Status status = read_meta(); !status.ok()) return status;
+  restore_tables(progress);
+  shared_.log = &log_.emplace(*disk_, shared_.names);
+  if (model::Status status = apply_log(); !status.ok()) return status;
+  recovery_.took_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+  return {};
+}
+
+/// Reads what holds the rest together, and makes the tables, empty.
+model::Status ShardedStore::read_meta() {
+  std::uint64_t format = 0;
+  std::uint64_t cut = 0;
+  std::string damage;
+  bool empty = true;
+  const model::LockGuard lock(mutex_);
+  const model::Status status = disk_->visit(Family::kMeta, {}, {}, [&](std::string_view key, std::string_view value) {
+    empty = false;
+    const auto number_behind = [&key](std::string_view prefix, auto number) -> std::optional<decltype(number)> {
+      if (!key.starts_with(prefix) || key.size() != prefix.size() + sizeof number) return std::nullopt;
+      std::string_view rest = key.substr(prefix.size());
+      return take_big_endian<decltype(number)>(rest);
+    };
+    DiskReader in(value);
+    if (key == kFormatKey) {
+      format = in.varint();
+    } else if (key == kCutKey) {
+      cut = in.varint();
+    } else if (key == kNextTableKey) {
+      next_table_id_ = static_cast<std::uint32_t>(in.varint());
+    } else if (const auto id = number_behind(kNamePrefix, std::uint32_t{})) {
+      if (shared_.names.intern(value).value != *id) damage = "attribute name " + std::to_string(*id);
+    } else if (const auto source = number_behind(kSourcePrefix, std::uint16_t{})) {
+      const auto position = decode_position(model::SourceId{*source}, value);
+      if (position) recovery_.positions.push_back(*position);
+      if (!position) damage = "source " + std::to_string(*source);
+    } else if (const auto table = number_behind(kTablePrefix, std::uint32_t{})) {
+      const auto created_ms = static_cast<std::int64_t>(in.varint());
+      const auto schema = decode_schema(in.bytes());
+      if (schema) {
+        tables_.emplace(schema->name, MemoryTable::make(shared_, *schema, {*table, created_ms}));
+      } else {
+        damage = "table " + std::to_string(*table);
+      }
+    }
+    return true;
+  });
+  if (!status.ok()) return {status.code(), disk_->directory() + ": " + status.message()};
+  if (format > kDiskFormat) {
+    return model::invalid(disk_->directory() + " has format " + std::to_string(format) +
+                          ", this Drover reads formats up to " + std::to_string(kDiskFormat) +
+                          ": run the newer Drover that wrote it, or take another directory");
+  }
+  if (damage.empty() && !empty && format == 0) damage = "the format's number";
+  if (!damage.empty()) return model::invalid(disk_->directory() + ": damaged: " + damage + "; restore a backup");
+  recovery_.cut = static_cast<std::uint32_t>(cut);
+  interval_ = recovery_.cut + 1;
+  if (!empty) return {};
+  DiskBatch batch(*disk_);
+  batch.put(Family::kMeta, kFormatKey, varint_of(kDiskFormat));
+  return disk_->write(batch);
+}
+
+/// One thread for each shard at work, as many at a time as there are workers.
+void ShardedStore::restore_tables(const RecoveryProgress& progress) {
+  std::vector<MemoryTable::Restorable> shards;
+  for (const auto& table : tables()) {
+    for (const MemoryTable::Restorable& shard : table->restorables()) shards.push_back(shard);
+  }
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::uint64_t> rows{0};
+  model::Mutex mutex;
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < shared_.executor.workers(); ++i) {
+    threads.emplace_back([&] {
+      for (std::size_t shard = next++; shard < shards.size(); shard = next++) {
+        Restorer restorer(*disk_, shards[shard]);
+        const model::Status status = restorer.run([&](std::uint64_t more) {
+          const std::uint64_t before = rows.fetch_add(more);
+          if (progress && before / kRecoveryProgressRows != (before + more) / kRecoveryProgressRows) {
+            progress(before + more);
+          }
+        });
+        const model::LockGuard lock(mutex);
+        recovery_.damaged.insert(recovery_.damaged.end(), restorer.damaged().begin(), restorer.damaged().end());
+        if (!status.ok()) recovery_.damaged.push_back(status.message());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  recovery_.items = rows;
+  const model::LockGuard lock(mutex_);
+  for (const auto& [name, table] : tables_) table->begin_interval(interval_);
+}
+
+/// Applies the API writes behind the cut, by their versions, as rows of a stream.
+model::Status ShardedStore::apply_log() {
+  std::map<std::uint32_t, std::shared_ptr<model::RowBatch>> rows_of;
+  std::map<std::uint32_t, std::shared_ptr<MemoryTable>> by_id;
+  for (const auto& table : tables()) by_id.emplace(table->id(), table);
+  const auto submit = [&](std::uint32_t id) {
+    std::shared_ptr<const model::RowBatch> rows = std::exchange(rows_of[id], nullptr);
+    if (rows == nullptr) return;
+    MemoryTable& table = *by_id[id];
+    for (partitioner::RoutedBatch& part : table.route(std::move(rows))) {
+      while (table.submit(std::move(part)).code() == model::StatusCode::kFull) {  // NOLINT(bugprone-use-after-move)
+        std::this_thread::sleep_for(kRestPause);
+      }
+    }
+  };
+  model::Status status = disk_->visit(Family::kLog, {}, {}, [&](std::string_view, std::string_view value) {
+    if (value.size() < sizeof(std::uint32_t)) return true;
+    const auto id = take_big_endian<std::uint32_t>(value);
+    DiskReader in(value);
+    const std::string_view partition_key = in.bytes();
+    if (!in.ok() || !by_id.contains(id)) return true;  // of a table that was deleted since
+    auto& rows = rows_of[id];
+    if (rows == nullptr) rows = std::make_shared<model::RowBatch>();
+    model::RowBatch::Row& row = rows->rows.emplace_back();
+    row.hash = model::hash_key(partition_key);
+    row.begin = static_cast<std::uint32_t>(rows->bytes.size());
+    row.partition_key_size = static_cast<std::uint32_t>(partition_key.size());
+    row.row_size = static_cast<std::uint32_t>(in.rest().size());
+    rows->bytes.insert(rows->bytes.end(), partition_key.begin(), partition_key.end());
+    rows->bytes.insert(rows->bytes.end(), in.rest().begin(), in.rest().end());
+    ++recovery_.writes;
+    if (rows->rows.size() == model::kBatchRecordsMax || rows->bytes.size() > (std::size_t{64} << 20)) submit(id);
+    return true;
+  });
+  if (!status.ok()) return {status.code(), disk_->directory() + ": the log of API writes: " + status.message()};
+  for (const auto& [id, table] : by_id) submit(id);
+  for (const auto& [id, table] : by_id) table->flush_indexes();
+  while (!idle()) std::this_thread::sleep_for(kRestPause);
+  return {};
+}
 
 }  // namespace
 
 std::unique_ptr<Store> Store::open(StoreOptions options) {
-  return std::make_unique<MemoryStore>(options);
+  return std::make_unique<ShardedStore>(options, nullptr);
+}
+
+model::Result<std::unique_ptr<Store>> Store::open(const std::string& directory, StoreOptions options,
+                                                  const RecoveryProgress& progress) {
+  auto disk = Disk::open(directory);
+  if (!disk.ok()) return disk.status();
+  auto store = std::make_unique<ShardedStore>(options, std::move(disk).value());
+  if (model::Status status = store->recover(progress); !status.ok()) return status;
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 }  // namespace drover::store

@@ -54,19 +54,22 @@ bool visit_range(const Collection& collection, const KeyRange& range, bool ascen
 
 }  // namespace
 
-std::shared_ptr<MemoryTable> MemoryTable::make(Shared& shared, const model::TableSchema& schema) {
-  std::shared_ptr<MemoryTable> table(new MemoryTable(shared, schema));
-  for (const auto& shard : table->shards_) shard->set_owner(table);
+std::shared_ptr<MemoryTable> MemoryTable::make(Shared& shared, const model::TableSchema& schema, Identity identity) {
+  std::shared_ptr<MemoryTable> table(new MemoryTable(shared, schema, identity));
+  for (const auto& shard : table->shards_) {
+    shard->set_owner(table);
+    shard->set_table_id(identity.id);
+  }
   for (const auto& index : table->indexes_) {
     for (const auto& shard : index->shards) shard->set_owner(table);
   }
   return table;
 }
 
-MemoryTable::MemoryTable(Shared& shared, const model::TableSchema& schema)
+MemoryTable::MemoryTable(Shared& shared, const model::TableSchema& schema, Identity identity)
     : shared_(shared),
       schema_(schema),
-      created_ms_(shared_.options.clock()),
+      identity_(identity),
       space_(CollectionTuning{}),
       map_(partitioner::ShardMap::uniform(shards_of(shared_))) {
   std::vector<GlobalIndex*> global;
@@ -182,6 +185,43 @@ void MemoryTable::close() {
   for (const auto& index : indexes_) {
     for (const auto& shard : index->shards) shard->close();
   }
+}
+
+void MemoryTable::flush_indexes() {
+  for (const auto& index : indexes_) {
+    for (const auto& shard : index->shards) shard->flush();
+  }
+}
+
+void MemoryTable::resume() {
+  for (const auto& shard : shards_) shard->resume();
+}
+
+std::vector<SpaceChanges> MemoryTable::begin_interval(std::uint32_t next) {
+  std::vector<SpaceChanges> ended;
+  const auto end = [&](const Space& space, const auto& shards) {
+    SpaceChanges& changes = ended.emplace_back();
+    changes.id = {identity_.id, static_cast<std::uint16_t>(ended.size() - 1)};
+    changes.space = &space;
+    for (const auto& shard : shards) changes.parts.push_back({&shard->changes(), shard->changes().begin(next)});
+  };
+  end(space_, shards_);
+  for (const auto& index : indexes_) end(index->space, index->shards);
+  return ended;
+}
+
+std::vector<MemoryTable::Restorable> MemoryTable::restorables() {
+  std::vector<Restorable> found;
+  std::uint16_t number = 0;
+  const auto add = [&](const partitioner::ShardMap& map, const auto& shards) {
+    for (std::uint16_t i = 0; i < shards.size(); ++i) {
+      found.push_back({{identity_.id, number}, map.range(partitioner::ShardId{i}), shards[i].get()});
+    }
+    ++number;
+  };
+  add(map_.current(), shards_);
+  for (const auto& index : indexes_) add(index->map.current(), index->shards);
+  return found;
 }
 
 void MemoryTable::add_stats(StoreStats& out) const {

@@ -5,18 +5,35 @@
 #include <string>
 #include <vector>
 
+#include "disk_format.h"
 #include "drover/store/store.h"
 #include "shard.h"
 
 namespace drover::store {
 
-/// A table in memory. See Table for the contract.
+/// What has changed in the key space of a table or of one index between two cuts, by shard.
+struct SpaceChanges {
+  struct Part {
+    Changes* changes;
+    Changes::Interval interval;
+  };
+  SpaceId id;
+  const Space* space;
+  std::vector<Part> parts;
+};
+
+/// A table's collections and shards. See Table for the contract.
 class MemoryTable final : public Table, public std::enable_shared_from_this<MemoryTable> {
  public:
-  static std::shared_ptr<MemoryTable> make(Shared& shared, const model::TableSchema& schema);
+  /// What a durable store keeps of a table beside its schema.
+  struct Identity {
+    std::uint32_t id = 0;
+    std::int64_t created_ms = 0;
+  };
+  static std::shared_ptr<MemoryTable> make(Shared& shared, const model::TableSchema& schema, Identity identity);
 
   const model::TableSchema& schema() const override { return schema_; }
-  std::int64_t created_ms() const override { return created_ms_; }
+  std::int64_t created_ms() const override { return identity_.created_ms; }
   std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const override;
   model::Status submit(partitioner::RoutedBatch&& batch) override;
   model::Status write(ItemWrite&& write) override;
@@ -26,11 +43,29 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
                      const std::optional<ScanPosition>& after, const Visit& visit) const override;
   Size size(std::string_view index) const override;
 
+  std::uint32_t id() const { return identity_.id; }
   void close();
   void add_stats(StoreStats& out) const;
 
+  // Of a durable store.
+
+  /// Has the index shards apply what gathers there.
+  void flush_indexes();
+  /// A hold has ended.
+  void resume();
+  /// Ends an interval between two cuts. Requires: no shard has work in hand.
+  std::vector<SpaceChanges> begin_interval(std::uint32_t next);
+
+  /// A shard and the part of a key space that it restores.
+  struct Restorable {
+    SpaceId id;
+    partitioner::ShardMap::Range range;
+    Shard* shard;
+  };
+  std::vector<Restorable> restorables();
+
  private:
-  MemoryTable(Shared& shared, const model::TableSchema& schema);
+  MemoryTable(Shared& shared, const model::TableSchema& schema, Identity identity);
 
   /// What a read of the table or of one index needs.
   struct Readable {
@@ -43,7 +78,7 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
 
   Shared& shared_;
   const model::TableSchema schema_;
-  const std::int64_t created_ms_;
+  const Identity identity_;
   Space space_;
   partitioner::CurrentShardMap map_;
   Stamps stamps_;

@@ -12,6 +12,7 @@
 #include "drover/ingest/stats.h"
 #include "drover/model/batch.h"
 #include "drover/model/status.h"
+#include "drover/model/version.h"
 
 namespace drover::ingest {
 
@@ -53,20 +54,30 @@ struct Topic {
 /// One queue per Kafka partition. While the sink says kFull for a partition's rows, that partition is not polled (its
 /// fetched records wait in librdkafka, bounded by queued.max.messages.kbytes); others go on. Heartbeats and rebalances
 /// are served meanwhile.
-/// Nothing is committed: a start reads from the earliest offset; a rebalance goes on where this process stood.
-/// Threads: start(), stop() from one thread; stats() from any.
+/// Reading begins at the positions that open() is given, elsewhere at the earliest offset; a rebalance goes on where
+/// this process stood. What the group is told by commit() is for others to look at. Threads: start(), stop() from one
+/// thread; hold() to commit() from one thread, which may be another; stats() from any.
 class Consumer {
  public:
   /// kInvalid: a librdkafka property is wrong (the message names it). A broker that is away is no error here: it shows
   /// in stats().last_error, and consuming begins when it comes.
   static model::Result<std::unique_ptr<Consumer>> open(ConsumerOptions options, std::vector<Topic> topics,
-                                                       model::AttributeNames& names, RowSink& sink);
+                                                       model::AttributeNames& names, RowSink& sink,
+                                                       const std::vector<model::SourcePosition>& positions = {});
   virtual ~Consumer() = default;
 
   virtual void start() = 0;
   /// Stops polling, hands over what is decoded, leaves the group. Returns within stop_timeout_ms and a second.
   virtual void stop() = 0;
   virtual IngestStats stats() const = 0;
+
+  /// Returns when nothing is being handed over, and nothing will be until release(). Heartbeats go on.
+  virtual void hold() = 0;
+  virtual void release() = 0;
+  /// Up to where everything has been handed over. Requires: held.
+  virtual std::vector<model::SourcePosition> positions() const = 0;
+  /// Tells the group that records up to `positions` will not be read again. Returns at once.
+  virtual void commit(const std::vector<model::SourcePosition>& positions) = 0;
 };
 
 }  // namespace drover::ingest

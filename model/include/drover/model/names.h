@@ -37,6 +37,9 @@ class AttributeNames {
   /// The id of `name`, given out at its first call; NameId{} when the table is full or the name too long.
   NameId intern(std::string_view name);
 
+  /// Ids given out: they are 1 to size().
+  std::size_t size() const;
+
   /// The name behind an id that intern() returned. Lives as long as this object.
   std::string_view name(NameId id) const;
 
@@ -44,7 +47,7 @@ class AttributeNames {
   // Slot n is written once, before its id is handed out; whoever holds the id got it through a row or a call that
   // synchronises with that, so acquire here pairs with the release store in intern() for ids read from rows.
   std::array<std::atomic<const std::string*>, kInternedNamesMax + 1> by_id_{};
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<std::string> storage_ GUARDED_BY(mutex_);
   std::unordered_map<std::string_view, NameId> by_name_ GUARDED_BY(mutex_);
 };

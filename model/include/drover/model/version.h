@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 
 namespace drover::model {
 
@@ -17,6 +18,16 @@ struct Offset {
   std::int64_t value = -1;
   Offset next() const { return Offset{value + 1}; }  ///< What a consumer group commits.
   friend auto operator<=>(const Offset&, const Offset&) = default;
+};
+
+/// How far one source has been read. What a checkpoint keeps, and where reading goes on behind it.
+struct SourcePosition {
+  std::string topic;
+  std::int32_t partition = 0;
+  SourceId source;
+  std::int64_t next_offset = 0;
+  std::int64_t log_time_ms = 0;  ///< As of the record in front of next_offset.
+  friend bool operator==(const SourcePosition&, const SourcePosition&) = default;
 };
 
 /// The one order of everything that is written: (log time, source, offset); the higher version wins.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,18 +113,69 @@ struct StoreOptions {
   model::ClockMs clock = &model::system_clock_ms;
 };
 
-/// All tables of one process, in memory.
+/// A consistent moment of a durable store on its way to the disk.
 ///
+/// Threads: one. Lifetime: ends before its store does.
+class Cut {
+ public:
+  virtual ~Cut() = default;
+  /// Makes everything up to the cut durable together with `positions`: all of it or nothing. After a failure (a full
+  /// device) call it again; until it succeeds the store makes no further cut. Positions of sources that are not named
+  /// stay as they are.
+  virtual model::Status write(std::span<const model::SourcePosition> positions) = 0;
+  /// What write() writes, in bytes; 0 before its first call.
+  virtual std::uint64_t size_bytes() const = 0;
+};
+
+/// What was found in the directory of a durable store.
+struct Recovery {
+  std::vector<model::SourcePosition> positions;  ///< As of the cut, by source.
+  std::uint32_t cut = 0;                         ///< Its number; 0: there was none.
+  std::uint64_t items = 0;                       ///< Rows of the tables and their indexes.
+  std::uint64_t writes = 0;                      ///< API writes from the log, behind the cut.
+  std::vector<std::string> damaged;              ///< What was left out, and where it belongs.
+  std::int64_t took_ms = 0;
+};
+
+/// Called with the rows restored so far, from any thread, about once in kRecoveryProgressRows.
+using RecoveryProgress = std::function<void(std::uint64_t items)>;
+inline constexpr std::uint64_t kRecoveryProgressRows = 1'000'000;
+
+/// All tables of one process: in memory, and, opened with a directory, also on disk.
+///
+/// On disk stands the last cut, and every API write and table since. What came from Kafka behind the cut is read again
+/// from the positions that the cut contains; what of it is there already is a repeat, so nothing is twice.
 /// Threads: all members from any thread.
 /// Lifetime: must outlive every shared_ptr to a table that it gave out.
 class Store {
  public:
+  /// In memory only.
   static std::unique_ptr<Store> open(StoreOptions options);
+  /// With what stands in `directory`, which is made if it is missing. kUnavailable: another process has it open, or it
+  /// can't be read or written. kInvalid: a newer Drover has written it, or what holds it together is damaged.
+  static model::Result<std::unique_ptr<Store>> open(const std::string& directory, StoreOptions options,
+                                                    const RecoveryProgress& progress = {});
   virtual ~Store() = default;
+
+  /// Empty in memory only.
+  virtual const Recovery& recovery() const = 0;
+
+  /// Waits until nothing is in hand and marks a cut. The caller sees to it that no batch is submitted meanwhile, and
+  /// takes the sources' positions before it lets any through again; API writes wait by themselves. kUnavailable: work
+  /// in hand has not come to an end within `timeout_ms`. kInvalid: the store is in memory only, or the last cut was
+  /// never written.
+  virtual model::Result<std::unique_ptr<Cut>> cut(std::int64_t timeout_ms) = 0;
+
+  /// Room on the device of the directory, in bytes; 0 and 0 in memory only.
+  struct Room {
+    std::uint64_t free_bytes = 0;
+    std::uint64_t total_bytes = 0;
+  };
+  virtual Room room() const = 0;
 
   virtual model::AttributeNames& names() = 0;
 
-  /// kExists, or kInvalid with what validate() says.
+  /// kExists, or kInvalid with what validate() says. Durable when it returns, as delete_table(); kUnavailable if not.
   virtual model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) = 0;
   virtual model::Status delete_table(std::string_view name) = 0;
   /// Nothing if there is no such table.

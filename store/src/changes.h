@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "collection.h"
+#include "drover/model/bytes.h"
+#include "drover/model/sync.h"
+
+namespace drover::store {
+
+// What a checkpoint has to write, and the state it has to write it in
+//
+// Cuts.     A cut is a moment at which no shard has work in hand. Intervals between cuts are numbered; the present one
+//           is `interval()`. A collection, and each block and node of its history, carries the interval in which it
+//           changed last or came to be.
+// Writer.   Before it changes a collection for the first time in an interval it notes the view and the length of the
+//           tail as they stand: the collection's state at the cut.
+// Reader.   A checkpoint, which holds an EpochDomain::Guard since the cut, asks for the state of a collection at the
+//           cut: what was noted, or, if nothing was, the present view.
+// Why it is right.  Both happen under one mutex, and the change comes after the note. So a checkpoint that finds no
+//           note reads a view that has not changed since the cut; and whatever the view leads to lives on for the guard.
+// Costs.    One note for each collection that is touched between two cuts, none for each row.
+
+/// A collection as it was at some moment. Null view: it had no row.
+struct CollectionState {
+  const View* view = nullptr;
+  std::uint32_t tail_count = 0;
+};
+
+/// Of one shard: which collections have changed since the last cut.
+///
+/// Threads: begin() while the shard is at rest; note() and gone() by the writer; state_at_cut() by a checkpoint.
+class Changes {
+ public:
+  struct Gone {
+    const Collection* collection;
+    model::Bytes first_key;
+  };
+  /// What happened between two cuts.
+  struct Interval {
+    std::vector<const Collection*> collections;
+    std::vector<Gone> gone;  ///< Blocks that stood in a history at the cut before and do no more.
+  };
+
+  /// 0: nothing is noted, since nothing is ever written.
+  std::uint32_t interval() const { return interval_; }
+
+  /// Ends an interval and begins `next`.
+  Interval begin(std::uint32_t next);
+
+  /// Writer: `collection` is about to change.
+  void about_to_change(Collection& collection) {
+    if (collection.cut != interval_) [[unlikely]]
+      note(collection);
+  }
+  /// Writer: where merge() may leave first keys, which belong to `collection`; null: nothing is noted.
+  std::vector<model::Bytes>* gone_keys() { return interval_ != 0 ? &gone_keys_ : nullptr; }
+  void add_gone(const Collection& collection);
+
+  CollectionState state_at_cut(const Collection& collection);
+
+ private:
+  void note(Collection& collection);
+
+  struct Note {
+    const Collection* collection;
+    CollectionState before;
+  };
+  std::uint32_t interval_ = 0;
+  std::vector<model::Bytes> gone_keys_;  // writer only
+  model::Mutex mutex_;
+  std::vector<Note> notes_ GUARDED_BY(mutex_);
+  std::vector<Gone> gone_ GUARDED_BY(mutex_);
+  std::unordered_map<const Collection*, CollectionState> by_collection_ GUARDED_BY(mutex_);  ///< Of notes_.
+  std::size_t mapped_ GUARDED_BY(mutex_) = 0;                                                ///< How many of them.
+};
+
+}  // namespace drover::store

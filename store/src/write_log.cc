@@ -1,0 +1,77 @@
+#include "write_log.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "disk_format.h"
+#include "drover/model/clock.h"
+
+namespace drover::store {
+
+WriteLog::WriteLog(Disk& disk, const model::AttributeNames& names)
+    : disk_(disk),
+      names_(names),
+      // Above those of any process before, whose entries may still stand there.
+      sequence_(static_cast<std::uint64_t>(model::system_clock_ms()) << 20),
+      thread_([this] {
+        pthread_setname_np(pthread_self(), "write-log");
+        run();
+      }) {}
+
+WriteLog::~WriteLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wakeup_.notify_one();
+  thread_.join();
+}
+
+void WriteLog::append(std::vector<Entry> entries, Written written) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({std::move(entries), std::move(written)});
+  }
+  wakeup_.notify_one();
+}
+
+void WriteLog::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wakeup_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    std::vector<Waiting> waiting = std::exchange(waiting_, {});
+    lock.unlock();
+    write(std::move(waiting));
+    lock.lock();
+  }
+}
+
+void WriteLog::write(std::vector<Waiting> waiting) {
+  DiskBatch batch(disk_);
+  const std::size_t names = names_.size();  // of all that the entries refer to
+  add_names(batch, names_, names_written_, names);
+  model::Bytes value;
+  for (const Waiting& group : waiting) {
+    for (const Entry& entry : group.entries) {
+      value.clear();
+      append_big_endian(value, entry.table);
+      append_bytes(value, entry.partition_key);
+      value.append(entry.row);
+      batch.put(Family::kLog, log_key(entry.interval, ++sequence_), value);
+    }
+  }
+  const model::Status status = disk_.write(batch);
+  if (status.ok()) names_written_ = names;
+  for (const Waiting& group : waiting) group.written(status);
+}
+
+void add_names(DiskBatch& batch, const model::AttributeNames& names, std::size_t from, std::size_t to) {
+  for (std::size_t id = from + 1; id <= to; ++id) {
+    const auto number = static_cast<std::uint32_t>(id);
+    batch.put(Family::kMeta, numbered_key(kNamePrefix, number), names.name(model::NameId{number}));
+  }
+}
+
+}  // namespace drover::store

@@ -1,0 +1,264 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "drover/store/store.h"
+#include "tests/support/rows.h"
+#include "tests/support/tables.h"
+
+// A store that is closed without a word and opened again, beside one in memory that never was.
+namespace drover::store {
+namespace {
+
+using model::Item;
+using model::SourceId;
+using model::SourcePosition;
+using model::StatusCode;
+using model::Version;
+using test::number;
+using test::text;
+
+constexpr std::int64_t kTimeoutMs = 20'000;
+constexpr std::int64_t kFirstLogTimeMs = 1'000'000;
+
+std::atomic<std::int64_t> clock_ms{kFirstLogTimeMs};
+
+StoreOptions options() {
+  return {.workers = 2, .shards_per_table = 3, .clock = [] { return clock_ms.load(); }};
+}
+
+/// A directory of its own that goes with the test.
+class Directory {
+ public:
+  Directory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "drover-store-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_ + "/store"; }
+
+ private:
+  std::string path_;
+};
+
+struct Record {
+  std::uint16_t source = 1;
+  std::string vehicle;
+  std::string sort_key;
+  Item attributes;
+};
+
+struct StoredRow {
+  std::string partition_key;
+  std::string sort_key;
+  Item attributes;
+  friend bool operator==(const StoredRow&, const StoredRow&) = default;
+};
+void PrintTo(const StoredRow& row, std::ostream* out) {
+  *out << row.partition_key << " / " << row.sort_key << " (" << row.attributes.size() << " attributes)";
+}
+
+/// Everything in the table or in one index, in its order.
+std::vector<StoredRow> rows_of(Store& store, std::string_view index) {
+  std::vector<StoredRow> rows;
+  const auto table = store.find_table("telemetry");
+  const model::Status status =
+      table->scan(index, 0, model::kSegments, std::nullopt, [&](const StoredItem& item) {
+        rows.push_back({std::string(item.partition_key), std::string(item.row.sort_key()),
+                        test::decode_attributes(item.row.attributes(), store.names())});
+        return true;
+      });
+  EXPECT_TRUE(status.ok()) << status.message();
+  return rows;
+}
+
+/// One source's records, and a store that is fed with them.
+class Fed {
+ public:
+  explicit Fed(std::unique_ptr<Store> store) : store_(std::move(store)) {
+    if (store_->find_table("telemetry") == nullptr) {
+      EXPECT_TRUE(store_->create_table(test::telemetry_schema({test::depot_index()})).ok());
+    }
+  }
+
+  Store& store() { return *store_; }
+
+  void feed(const std::vector<Record>& records, std::size_t begin, std::size_t end) {
+    test::BatchBuilder builder(store_->names());
+    bool any = false;
+    for (std::size_t i = begin; i < end; ++i) {
+      const Record& record = records[i];
+      const auto position = positions_.find(record.source);
+      if (position != positions_.end() && static_cast<std::int64_t>(i) < position->second) continue;
+      builder.add(record.vehicle, record.sort_key, record.attributes,
+                  Version::of(kFirstLogTimeMs + static_cast<std::int64_t>(i), SourceId{record.source}, i));
+      any = true;
+    }
+    if (any) {
+      EXPECT_TRUE(test::feed(*store_->find_table("telemetry"), builder.take()));
+    }
+    EXPECT_TRUE(store_->drain(kTimeoutMs));
+  }
+
+  /// Offsets are the records' places in the list, which all sources share.
+  void skip_to(const std::vector<SourcePosition>& positions) {
+    for (const SourcePosition& position : positions) positions_[position.source.value] = position.next_offset;
+  }
+
+ private:
+  std::unique_ptr<Store> store_;
+  std::map<std::uint16_t, std::int64_t> positions_;
+};
+
+std::vector<SourcePosition> positions_at(std::size_t next) {
+  const auto offset = static_cast<std::int64_t>(next);
+  return {{"telemetry", 0, SourceId{1}, offset, kFirstLogTimeMs + offset},
+          {"telemetry", 1, SourceId{2}, offset, kFirstLogTimeMs + offset}};
+}
+
+std::unique_ptr<Store> open(const Directory& directory) {
+  auto store = Store::open(directory.path(), options());
+  EXPECT_TRUE(store.ok()) << store.status().message();
+  return std::move(store).value();
+}
+
+void cut(Store& store, std::size_t next) {
+  auto cut = store.cut(kTimeoutMs);
+  ASSERT_TRUE(cut.ok()) << cut.status().message();
+  const model::Status status = (*cut)->write(positions_at(next));
+  ASSERT_TRUE(status.ok()) << status.message();
+}
+
+class DurableStoreRandom : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(DurableStoreRandom, EndsAsOneInMemoryWhateverItsCutsAndDeaths) {
+  std::mt19937 random(GetParam());
+  const auto below = [&random](std::uint32_t bound) { return static_cast<std::uint32_t>(random() % bound); };
+  const Directory directory;
+  const std::uint32_t vehicles = 1 + below(30);
+  Fed expected(Store::open(options()));
+  auto actual = std::make_unique<Fed>(open(directory));
+  std::vector<Record> records;
+  std::int64_t newest = 0;
+  for (int step = 0; step < 120; ++step) {
+    ++clock_ms;
+    const std::uint32_t what = below(100);
+    if (what < 55) {
+      const std::size_t begin = records.size();
+      for (std::uint32_t n = below(400); n > 0; --n) {
+        Record record{static_cast<std::uint16_t>(1 + below(2)), "VEH#" + std::to_string(below(vehicles)), {}, {}};
+        if (below(40) == 0) {
+          record.sort_key = "META";
+          record.attributes = {{"depotCode", text("DEP-" + std::to_string(below(3)))}, {"model", text("Actros")}};
+        } else {
+          const std::int64_t time = below(10) == 0 ? below(static_cast<std::uint32_t>(newest + 1)) : ++newest;
+          record.sort_key = "TS#" + std::to_string(1'000'000 + time);
+          record.attributes = {{"speedKph", number(below(3) == 0 ? 7 : below(100))}};
+          if (below(4) == 0) record.attributes.emplace("note", text(std::string(below(60), 'x')));
+        }
+        records.push_back(std::move(record));
+      }
+      expected.feed(records, begin, records.size());
+      actual->feed(records, begin, records.size());
+    } else if (what < 75) {
+      const std::string vehicle = "VEH#" + std::to_string(below(vehicles));
+      const std::string key = "TS#" + std::to_string(1'000'000 + below(static_cast<std::uint32_t>(newest + 1)));
+      const bool remove = below(3) == 0;
+      const std::int64_t value = below(100);
+      for (Fed* fed : {&expected, actual.get()}) {
+        const auto table = fed->store().find_table("telemetry");
+        const model::Status status =
+            remove ? test::remove(*table, vehicle, key)
+                   : test::put(*table, vehicle, key,
+                               test::encode_attributes({{"written", number(value)}}, fed->store().names()));
+        ASSERT_TRUE(status.ok()) << status.message();
+      }
+    } else if (what < 88) {
+      cut(actual->store(), records.size());
+    } else {
+      actual.reset();
+      actual = std::make_unique<Fed>(open(directory));
+      EXPECT_TRUE(actual->store().recovery().damaged.empty());
+      actual->skip_to(actual->store().recovery().positions);
+      actual->feed(records, 0, records.size());
+      ASSERT_EQ(rows_of(actual->store(), ""), rows_of(expected.store(), ""));
+      ASSERT_EQ(rows_of(actual->store(), "depot"), rows_of(expected.store(), "depot"));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DurableStoreRandom, testing::Range(0u, 12u));
+
+TEST(DurableStore, KeepsAnAcknowledgedWriteWithoutACut) {
+  const Directory directory;
+  {
+    Fed fed(open(directory));
+    ASSERT_TRUE(test::put(*fed.store().find_table("telemetry"), "VEH#1", "META",
+                          test::encode_attributes({{"depotCode", text("DEP-1")}}, fed.store().names()))
+                    .ok());
+  }
+  Fed fed(open(directory));
+  EXPECT_EQ(fed.store().recovery().writes, 1u);
+  const auto rows = rows_of(fed.store(), "");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].attributes.at("depotCode"), text("DEP-1"));
+}
+
+TEST(DurableStore, StampsWhatComesAfterTheRestartFromTheMetaInFrontOfIt) {
+  const Directory directory;
+  std::vector<Record> records{{1, "VEH#1", "META", {{"depotCode", text("DEP-1")}}},
+                              {1, "VEH#1", "TS#1", {{"speedKph", number(1)}}},
+                              {1, "VEH#1", "TS#2", {{"speedKph", number(2)}}}};
+  {
+    Fed fed(open(directory));
+    fed.feed(records, 0, 2);
+    cut(fed.store(), 2);
+  }
+  Fed fed(open(directory));
+  fed.feed(records, 2, 3);
+  const auto rows = rows_of(fed.store(), "depot");
+  EXPECT_EQ(rows.size(), 3u);  // META among them: its sort key is its recordedAt
+}
+
+TEST(DurableStore, RefusesADirectoryThatIsOpenElsewhere) {
+  const Directory directory;
+  const auto first = open(directory);
+  const auto second = Store::open(directory.path(), options());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+  EXPECT_NE(second.status().message().find("another Drover has it open"), std::string::npos)
+      << second.status().message();
+}
+
+TEST(DurableStore, MakesNoCutWhileTheLastOneIsNotWritten) {
+  const Directory directory;
+  const auto store = open(directory);
+  auto first = store->cut(kTimeoutMs);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(store->cut(kTimeoutMs).status().code(), StatusCode::kInvalid);
+  ASSERT_TRUE((*first)->write({}).ok());
+  EXPECT_TRUE(store->cut(kTimeoutMs).ok());
+}
+
+TEST(DurableStore, ForgetsADeletedTable) {
+  const Directory directory;
+  {
+    Fed fed(open(directory));
+    fed.feed({{1, "VEH#1", "TS#1", {{"speedKph", number(1)}}}}, 0, 1);
+    cut(fed.store(), 1);
+    ASSERT_TRUE(fed.store().delete_table("telemetry").ok());
+  }
+  Fed fed(open(directory));  // makes it anew
+  EXPECT_TRUE(rows_of(fed.store(), "").empty());
+}
+
+}  // namespace
+}  // namespace drover::store
