@@ -176,6 +176,40 @@ void collect_queries(const ApiStats& api, Families& out) {
   duration.move_to(out);
 }
 
+void collect_checkpoints(const store::CheckpointStats& checkpoints, Families& out) {
+  if (!checkpoints.durable) return;
+  constexpr double kNsPerSecond = 1e9;
+  counter("drover_checkpoints_total", "Checkpoints, by whether they could be written.")
+      .add({{"result", "ok"}}, checkpoints.written)
+      .add({{"result", "failed"}}, checkpoints.failed)
+      .move_to(out);
+  gauge("drover_checkpoint_last_timestamp_seconds",
+        "When the last checkpoint was durable, seconds since 1970; 0: none since the start.")
+      .add({}, static_cast<double>(checkpoints.last_ms) / 1e3)
+      .move_to(out);
+  counter("drover_checkpoint_bytes_total", "Bytes that checkpoints handed to RocksDB.")
+      .add({}, checkpoints.bytes)
+      .move_to(out);
+  gauge("drover_checkpoint_duration_seconds", "How long the last checkpoint took, from the cut to the device.")
+      .add({}, static_cast<double>(checkpoints.last_duration_ns) / kNsPerSecond)
+      .move_to(out);
+  counter("drover_checkpoint_hold_seconds_total", "How long ingest was held for cuts.")
+      .add({}, static_cast<double>(checkpoints.hold_ns_sum) / kNsPerSecond)
+      .move_to(out);
+  gauge("drover_checkpoint_hold_seconds", "How long ingest was held for the last cut.")
+      .add({}, static_cast<double>(checkpoints.last_hold_ns) / kNsPerSecond)
+      .move_to(out);
+  gauge("drover_store_free_bytes", "Free room on the device of store.directory.")
+      .add({}, checkpoints.free_bytes)
+      .move_to(out);
+  gauge("drover_store_size_bytes", "Size of the device of store.directory.")
+      .add({}, checkpoints.total_bytes)
+      .move_to(out);
+  gauge("drover_store_writable", "0 while store.directory can't be written and ingest waits.")
+      .add({}, checkpoints.error.empty() ? 1 : 0)
+      .move_to(out);
+}
+
 }  // namespace
 
 class Collector::Impl final : public prometheus::Collectable {
@@ -194,6 +228,7 @@ class Collector::Impl final : public prometheus::Collectable {
     }
     collect_collections(store, out);
     collect_queries(sources_.api(), out);
+    collect_checkpoints(sources_.checkpoints(), out);
     gauge("drover_build_info", "1, with the version as a label.").add({{"version", sources_.version}}, 1).move_to(out);
     collect_process(out);
     return out;

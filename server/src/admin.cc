@@ -35,6 +35,7 @@ Admin::Admin(Sources sources)
       collector_({.ingest = sources_.ingest,
                   .store = [this] { return sources_.store.stats(); },
                   .api = sources_.api,
+                  .checkpoints = sources_.checkpoints,
                   .version = sources_.version}),
       heat_(sources_.store) {}
 
@@ -71,12 +72,16 @@ HttpResponse Admin::ready() {
     reason = was_caught_up_ ? "reading" : "reading the topics from their beginning";
     if (!ingest.last_error.empty()) reason += "; " + ingest.last_error;
   }
-  const bool ready = was_caught_up_ && (ingest.connected || !sources_.reads_kafka);
+  const store::CheckpointStats checkpoints = sources_.checkpoints();
+  if (!checkpoints.error.empty()) reason = checkpoints.error;
+  const bool ready = was_caught_up_ && (ingest.connected || !sources_.reads_kafka) && checkpoints.error.empty();
   const boost::json::object body{{"ready", ready},
                                  {"reason", reason},
                                  {"connected", ingest.connected},
                                  {"partitions", ingest.partitions.size()},
-                                 {"lag_records", lag_records}};
+                                 {"lag_records", lag_records},
+                                 {"durable", checkpoints.durable},
+                                 {"room_is_low", checkpoints.room_is_low}};
   return {.status = ready ? 200u : 503u, .body = boost::json::serialize(body) + "\n", .extra_headers = {}};
 }
 

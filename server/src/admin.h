@@ -25,6 +25,7 @@ class Admin {
     const store::Store& store;
     std::function<ingest::IngestStats()> ingest;
     std::function<metrics::ApiStats()> api;
+    std::function<store::CheckpointStats()> checkpoints;
     std::string version;
     bool reads_kafka = false;  ///< Whether there are topics, and so a connection to be ready.
   };

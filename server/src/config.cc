@@ -246,6 +246,11 @@ class ConfigReader {
       section.finish();
     });
     with_section("store", [this](Section section) {
+      section.read("directory", config_.store_directory);
+      if (auto interval = section.find("checkpoint_interval")) {
+        config_.checkpoint_interval_ms = interval->duration_ms(100, 3'600'000).value_or(config_.checkpoint_interval_ms);
+        if (config_.store_directory.empty()) interval->problem("goes with store.directory: set it, or take this out");
+      }
       section.read("workers", config_.store.workers, 0, 256);
       section.read("shards_per_table", config_.store.shards_per_table, 0, 1024);
       section.read("inbox_batches", config_.store.inbox_batches, 1, 1024);

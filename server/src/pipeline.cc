@@ -1,9 +1,11 @@
 #include "drover/server/pipeline.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "admin.h"
+#include "checkpointer.h"
 #include "drover/ingest/consumer.h"
 #include "drover/model/clock.h"
 #include "dynamodb/api.h"
@@ -18,9 +20,9 @@ constexpr std::int64_t kListenerStopMs = 1'000;
 
 class DroverPipeline final : public Pipeline {
  public:
-  explicit DroverPipeline(Config config)
+  DroverPipeline(Config config, std::unique_ptr<store::Store> store)
       : config_(std::move(config)),
-        store_(store::Store::open(config_.store)),
+        store_(std::move(store)),
         sink_(*store_, config_.tables),
         api_(DynamoDbApi::make(*store_)),
         api_server_(HttpServer::make(
@@ -29,6 +31,7 @@ class DroverPipeline final : public Pipeline {
         admin_({.store = *store_,
                 .ingest = [this] { return ingest_stats(); },
                 .api = [this] { return api_->stats(); },
+                .checkpoints = [this] { return checkpoint_stats(); },
                 .version = std::string(version()),
                 .reads_kafka = !config_.topics.empty()}),
         admin_server_(HttpServer::make(
@@ -47,6 +50,9 @@ class DroverPipeline final : public Pipeline {
       (void)stop();
       return status;
     }
+    if (!config_.store_directory.empty()) {
+      checkpointer_.emplace(*store_, consumer_.get(), config_.checkpoint_interval_ms).start();
+    }
     if (consumer_ != nullptr) consumer_->start();
     return {};
   }
@@ -61,8 +67,10 @@ class DroverPipeline final : public Pipeline {
     if (consumer_ != nullptr) consumer_->stop();
     api_server_->stop(std::min(left_ms(), kListenerStopMs));
     const bool drained = store_->drain(left_ms());
+    model::Status kept;
+    if (checkpointer_) kept = checkpointer_->stop();
     admin_server_->stop(std::min(left_ms(), kListenerStopMs));
-    if (drained) return {};
+    if (drained) return kept;
     return {model::StatusCode::kUnavailable,
             "what was in hand could not be applied within stop_timeout; the next start reads it from Kafka again"};
   }
@@ -70,6 +78,9 @@ class DroverPipeline final : public Pipeline {
   store::Store& store() override { return *store_; }
   ingest::IngestStats ingest_stats() const override {
     return consumer_ == nullptr ? ingest::IngestStats{} : consumer_->stats();
+  }
+  store::CheckpointStats checkpoint_stats() const override {
+    return checkpointer_ ? checkpointer_->stats() : store::CheckpointStats{};
   }
   Address api_address() const override { return api_server_->address(); }
   Address admin_address() const override { return admin_server_->address(); }
@@ -94,7 +105,8 @@ class DroverPipeline final : public Pipeline {
       if (table == nullptr) return model::invalid("topic " + mapping.topic + ": there is no table " + mapping.table);
       topics.push_back({mapping, table->schema()});
     }
-    auto opened = ingest::Consumer::open(config_.kafka, std::move(topics), store_->names(), sink_);
+    auto opened =
+        ingest::Consumer::open(config_.kafka, std::move(topics), store_->names(), sink_, store_->recovery().positions);
     if (!opened.ok()) return opened.status();
     consumer_ = std::move(opened).value();
     return {};
@@ -106,6 +118,7 @@ class DroverPipeline final : public Pipeline {
   const std::unique_ptr<store::Store> store_;
   TableSink sink_;
   std::unique_ptr<ingest::Consumer> consumer_;  // null without topics
+  std::optional<Checkpointer> checkpointer_;    // none in memory only
   const std::unique_ptr<DynamoDbApi> api_;
   const std::unique_ptr<HttpServer> api_server_;
   Admin admin_;
@@ -115,8 +128,16 @@ class DroverPipeline final : public Pipeline {
 
 }  // namespace
 
-std::unique_ptr<Pipeline> Pipeline::make(Config config) {
-  return std::make_unique<DroverPipeline>(std::move(config));
+model::Result<std::unique_ptr<Pipeline>> Pipeline::make(Config config, const store::RecoveryProgress& progress) {
+  std::unique_ptr<store::Store> store;
+  if (config.store_directory.empty()) {
+    store = store::Store::open(config.store);
+  } else {
+    auto opened = store::Store::open(config.store_directory, config.store, progress);
+    if (!opened.ok()) return opened.status();
+    store = std::move(opened).value();
+  }
+  return std::unique_ptr<Pipeline>(std::make_unique<DroverPipeline>(std::move(config), std::move(store)));
 }
 
 std::string_view version() {

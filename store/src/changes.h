@@ -20,7 +20,8 @@ namespace drover::store {
 // Reader.   A checkpoint, which holds an EpochDomain::Guard since the cut, asks for the state of a collection at the
 //           cut: what was noted, or, if nothing was, the present view.
 // Why it is right.  Both happen under one mutex, and the change comes after the note. So a checkpoint that finds no
-//           note reads a view that has not changed since the cut; and whatever the view leads to lives on for the guard.
+//           note reads a view that has not changed since the cut; and whatever the view leads to lives on for the
+//           guard.
 // Costs.    One note for each collection that is touched between two cuts, none for each row.
 
 /// A collection as it was at some moment. Null view: it had no row.

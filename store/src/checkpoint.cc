@@ -143,8 +143,7 @@ model::Status Restorer::run(const std::function<void(std::uint64_t rows)>& progr
         std::string_view rest = key.substr(space_key(from_.id).size());
         const auto hash = take_big_endian<model::KeyHash>(rest);
         const model::Bytes partition_key = model::take_key_part(rest);
-        while (next != collections.end() &&
-               std::tie(next->hash, next->partition_key) < std::tie(hash, partition_key)) {
+        while (next != collections.end() && std::tie(next->hash, next->partition_key) < std::tie(hash, partition_key)) {
           restore_next();
         }
         if (next == collections.end() || next->hash != hash || next->partition_key != partition_key) {

@@ -243,8 +243,7 @@ std::vector<Block*> Collection::merge_block(const Block* block, std::span<const 
   const std::uint32_t count = block != nullptr ? block->writer_count() : 0;
   std::size_t total = block != nullptr ? block->used() : 0;
   for (const Change& change : changes) total += change.remove ? 0 : Block::room_for(change.row.size());
-  BlockWriter out(total, full_capacity(), open ? open_capacity(std::min(total, full_capacity())) : 0,
-                  cut);
+  BlockWriter out(total, full_capacity(), open ? open_capacity(std::min(total, full_capacity())) : 0, cut);
 
   std::uint32_t at = 0;
   for (const Change& change : changes) {

@@ -56,12 +56,12 @@ class Disk {
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  /// Returns when the batch is on the device. After a failure nothing of it is there; the next call tries again whatever
-  /// it is that failed.
+  /// Returns when the batch is on the device. After a failure nothing of it is there; the next call tries again
+  /// whatever it is that failed.
   model::Status write(DiskBatch& batch);
 
-  /// Calls `use(key, value)` for the keys of [begin, end) in order until it returns false; an empty `end` is none. Damage that RocksDB's
-  /// checksums find ends it with kInvalid.
+  /// Calls `use(key, value)` for the keys of [begin, end) in order until it returns false; an empty `end` is none.
+  /// Damage that RocksDB's checksums find ends it with kInvalid.
   using Use = std::function<bool(std::string_view key, std::string_view value)>;
   model::Status visit(Family family, std::string_view begin, std::string_view end, const Use& use) const;
 

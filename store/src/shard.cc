@@ -135,8 +135,7 @@ Collection& Shard::collection_of(model::KeyHash hash, std::string_view partition
   return space_.find_or_create(hash, partition_key, retired_);
 }
 
-void Shard::restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
-                    Block* tail) {
+void Shard::restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history, Block* tail) {
   Collection& collection = collection_of(hash, partition_key);
   collection.restore(history, tail, retired_);
   note_size(collection, 0, 0);

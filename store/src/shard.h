@@ -13,13 +13,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "changes.h"
 #include "drover/model/names.h"
 #include "drover/model/schema.h"
 #include "drover/model/sync.h"
 #include "drover/partitioner/heat.h"
 #include "drover/partitioner/router.h"
 #include "drover/store/stats.h"
-#include "changes.h"
 #include "drover/store/store.h"
 #include "epoch.h"
 #include "executor.h"
@@ -42,7 +42,7 @@ struct Shared {
   /// counts itself, then looks here; a cut says so here, then waits for the count.
   std::atomic<bool> holding{false};
   WriteLog* log = nullptr;  ///< Null: in memory only. Constant once there are tables.
-  Executor executor;                       // last: its end waits for all turns
+  Executor executor;        // last: its end waits for all turns
 };
 
 /// Acknowledges API writes when the last one of the shards that have a part of them has let it go.
@@ -304,7 +304,7 @@ class TableShard final : public Shard {
   model::Bytes stamp_;              ///< A stamp without what its row has itself.
   model::Bytes row_;                ///< A row with its stamp.
   std::uint64_t api_sequence_ = 0;
-  std::uint32_t table_id_ = 0;  // constant once set
+  std::uint32_t table_id_ = 0;                // constant once set
   std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.
   std::uint32_t turns_since_flush_ = 0;
   struct {

@@ -11,6 +11,7 @@
 #include "checkpoint.h"
 #include "disk.h"
 #include "disk_format.h"
+#include "drover/model/crash_point.h"
 #include "drover/model/sync.h"
 #include "table.h"
 
@@ -63,7 +64,9 @@ class ShardedStore final : public Store {
       DiskBatch batch(*disk_);
       batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), table_record(identity.created_ms, schema));
       batch.put(Family::kMeta, kNextTableKey, varint_of(identity.id + 1));
+      model::crash_point("table.write");
       if (model::Status status = disk_->write(batch); !status.ok()) return status;
+      model::crash_point("table.written");
     }
     ++next_table_id_;
     auto table = MemoryTable::make(shared_, schema, identity);
@@ -173,7 +176,14 @@ class ShardedStore::DiskCut final : public Cut {
   DiskCut(ShardedStore& store, std::uint32_t interval, std::size_t names)
       : store_(store), interval_(interval), names_(names), guard_(std::in_place, store.shared_.epochs) {}
 
+  ~DiskCut() override {
+    if (empty_) store_.cut_pending_.store(false, std::memory_order_release);  // pairs with cut()
+  }
+
   void add(std::shared_ptr<MemoryTable> table, std::vector<SpaceChanges> changes) {
+    for (const SpaceChanges& space : changes) {
+      for (const SpaceChanges::Part& part : space.parts) empty_ = empty_ && part.interval.collections.empty();
+    }
     tables_.push_back(std::move(table));
     changes_.push_back(std::move(changes));
   }
@@ -185,11 +195,14 @@ class ShardedStore::DiskCut final : public Cut {
       tables_.clear();
       changes_.clear();
     }
+    model::crash_point("cut.write");
     if (model::Status status = store_.disk_->write(*batch_); !status.ok()) return status;
+    model::crash_point("cut.written");
     store_.cut_pending_.store(false, std::memory_order_release);  // pairs with cut()
     return {};
   }
 
+  bool empty() const override { return empty_; }
   std::uint64_t size_bytes() const override { return batch_ ? batch_->size_bytes() : 0; }
 
  private:
@@ -209,6 +222,7 @@ class ShardedStore::DiskCut final : public Cut {
   ShardedStore& store_;
   const std::uint32_t interval_;
   const std::size_t names_;
+  bool empty_ = true;
   std::optional<EpochDomain::Guard> guard_;
   std::vector<std::shared_ptr<MemoryTable>> tables_;
   std::vector<std::vector<SpaceChanges>> changes_;
@@ -238,6 +252,7 @@ model::Result<std::unique_ptr<Cut>> ShardedStore::cut(std::int64_t timeout_ms) {
     for (const auto& table : tables) cut->add(table, table->begin_interval(interval_ + 1));
     ++interval_;
     cut_pending_.store(true, std::memory_order_relaxed);
+    model::crash_point("cut.marked");
   }
   shared_.holding.store(false);
   for (const auto& table : tables) table->resume();
@@ -249,8 +264,10 @@ model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   if (model::Status status = read_meta(); !status.ok()) return status;
   restore_tables(progress);
+  model::crash_point("recovery.restored");
   shared_.log = &log_.emplace(*disk_, shared_.names);
   if (model::Status status = apply_log(); !status.ok()) return status;
+  model::crash_point("recovery.applied");
   recovery_.took_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
   return {};

@@ -6,6 +6,7 @@
 
 #include "disk_format.h"
 #include "drover/model/clock.h"
+#include "drover/model/crash_point.h"
 
 namespace drover::store {
 
@@ -62,7 +63,9 @@ void WriteLog::write(std::vector<Waiting> waiting) {
       batch.put(Family::kLog, log_key(entry.interval, ++sequence_), value);
     }
   }
+  model::crash_point("log.write");
   const model::Status status = disk_.write(batch);
+  model::crash_point("log.written");
   if (status.ok()) names_written_ = names;
   for (const Waiting& group : waiting) group.written(status);
 }

@@ -48,8 +48,8 @@ class WriteLog {
 
   Disk& disk_;
   const model::AttributeNames& names_;
-  std::uint64_t sequence_ = 0;       // log thread only
-  std::size_t names_written_ = 0;    // log thread only
+  std::uint64_t sequence_ = 0;     // log thread only
+  std::size_t names_written_ = 0;  // log thread only
   std::mutex mutex_;
   std::condition_variable wakeup_;
   std::vector<Waiting> waiting_;  // under mutex_

@@ -51,7 +51,7 @@ class PipelineOnKafka : public testing::Test {
     config.tables = {ingest::test::telemetry_table(model::TimePrecision::kSeconds)};
     config.topics = {ingest::test::telemetry_mapping()};
     config.api.port = config.admin.port = 0;
-    std::unique_ptr<Pipeline> pipeline = Pipeline::make(std::move(config));
+    std::unique_ptr<Pipeline> pipeline = Pipeline::make(std::move(config)).value();
     const model::Status status = pipeline->start();
     EXPECT_TRUE(status.ok()) << status.message();
     return pipeline;

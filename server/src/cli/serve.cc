@@ -82,6 +82,42 @@ class KafkaReporter {
   std::set<std::string> told_;
 };
 
+/// Tells of trouble with the store's directory, and when it is over.
+class StoreReporter {
+ public:
+  void look(const store::CheckpointStats& checkpoints) {
+    if (checkpoints.error != error_) {
+      if (checkpoints.error.empty()) {
+        spdlog::info("store.directory can be written again: reading Kafka goes on");
+      } else {
+        spdlog::error("{}", checkpoints.error);
+      }
+      error_ = checkpoints.error;
+    }
+    if (checkpoints.room_is_low && !room_is_low_) {
+      spdlog::warn("store.directory: {} MiB are free, less than a tenth of the device: make room before it is full",
+                   checkpoints.free_bytes >> 20);
+    }
+    room_is_low_ = checkpoints.room_is_low;
+  }
+
+ private:
+  std::string error_;
+  bool room_is_low_ = false;
+};
+
+void tell_of(const store::Recovery& recovery, const std::string& directory) {
+  if (directory.empty()) {
+    spdlog::warn(
+        "in memory only: every start reads Kafka from the beginning, and API writes are lost with the process;"
+        " set store.directory to keep them");
+    return;
+  }
+  spdlog::info("{}: {} rows as of cut {}, {} API writes behind it, in {} ms", directory, recovery.items, recovery.cut,
+               recovery.writes, recovery.took_ms);
+  for (const std::string& damage : recovery.damaged) spdlog::error("{}: damaged, left out: {}", directory, damage);
+}
+
 int serve(const ConfigOption& option) {
   const server::LoadedConfig loaded = option.load();
   if (!loaded.errors.empty()) return server::kExitConfig;
@@ -91,20 +127,32 @@ int serve(const ConfigOption& option) {
   spdlog::set_level(spdlog::level::from_str(loaded.config.log_level));
 
   const StopSignals signals;
-  auto pipeline = server::Pipeline::make(loaded.config);
-  if (const model::Status status = pipeline->start(); !status.ok()) {
+  auto made = server::Pipeline::make(
+      loaded.config, [](std::uint64_t rows) { spdlog::info("restoring: {} million rows", rows / 1'000'000); });
+  const auto exit_code = [](const model::Status& status) {
     spdlog::critical("{}", status.message());
     return status.code() == model::StatusCode::kInvalid ? server::kExitConfig : server::kExitUnavailable;
+  };
+  if (!made.ok()) return exit_code(made.status());
+  auto pipeline = std::move(made).value();
+
+  if (const model::Status status = pipeline->start(); !status.ok()) {
+    return exit_code(status);
   }
   const server::Address api = pipeline->api_address();
   const server::Address admin = pipeline->admin_address();
   spdlog::info("drover {} answers at http://{}:{} (DynamoDB) and http://{}:{} (metrics, heat, health)",
                server::version(), api.host, api.port, admin.host, admin.port);
   if (loaded.config.topics.empty()) spdlog::info("no topics: the API alone");
+  tell_of(pipeline->store().recovery(), loaded.config.store_directory);
 
   KafkaReporter reporter;
+  StoreReporter store_reporter;
   int signal = 0;
-  while ((signal = signals.wait_a_second()) == 0) reporter.look(pipeline->ingest_stats());
+  while ((signal = signals.wait_a_second()) == 0) {
+    reporter.look(pipeline->ingest_stats());
+    store_reporter.look(pipeline->checkpoint_stats());
+  }
 
   spdlog::info("{}: stopping", signal == SIGTERM ? "SIGTERM" : "SIGINT");
   signals.let_the_next_one_end_the_process();

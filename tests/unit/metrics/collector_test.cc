@@ -98,6 +98,7 @@ Sources some_sources() {
   return {.ingest = &some_ingest,
           .store = [] { return some_store(); },
           .api = &some_api,
+          .checkpoints = [] { return store::CheckpointStats{}; },
           .version = "1.2.3",
           .steady_clock_ns = [] { return now_ns; }};
 }
@@ -239,6 +240,7 @@ TEST(Collector, AnEmptyDroverHasMetricsToo) {
   Sources sources{.ingest = [] { return ingest::IngestStats{}; },
                   .store = [] { return store::StoreStats{}; },
                   .api = [] { return ApiStats{}; },
+                  .checkpoints = [] { return store::CheckpointStats{}; },
                   .version = "1.2.3"};
   EXPECT_THAT(Collector(sources).scrape(), HasSubstr("drover_records_stored_total 0\n"));
 }

@@ -24,6 +24,7 @@ class Readiness : public testing::Test {
   Admin admin_{{.store = *store_,
                 .ingest = [this] { return ingest_; },
                 .api = [] { return metrics::ApiStats{}; },
+                .checkpoints = [] { return store::CheckpointStats{}; },
                 .version = "1",
                 .reads_kafka = true}};
 };

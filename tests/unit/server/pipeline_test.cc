@@ -11,6 +11,7 @@
 #include <boost/beast/http/write.hpp>
 #include <boost/json/parse.hpp>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -130,7 +131,7 @@ TEST(Pipeline, RecordsOfKafkaAreAnsweredByQueriesOfTheTableAndItsIndex) {
   kafka.create_topic("fleet", 2);
   kafka.produce("fleet", 0, {R"({"kind": "meta", "vehicleId": "V-7741", "plate": "LN-12", "depotCode": "DEP-LON-3"})"});
   kafka.produce("fleet", 0, {R"({"vehicleId": "V-7741", "recordedAt": "2026-06-23T09:00:01Z", "speedKph": 50})"});
-  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap()));
+  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap())).value();
   ASSERT_TRUE(pipeline->start().ok());
   ASSERT_TRUE(eventually([&] { return pipeline->store().stats().rows_stored == 2; }));
   ASSERT_TRUE(pipeline->store().drain(10'000));
@@ -146,6 +147,39 @@ TEST(Pipeline, RecordsOfKafkaAreAnsweredByQueriesOfTheTableAndItsIndex) {
   EXPECT_TRUE(pipeline->stop().ok());
 }
 
+TEST(Pipeline, ADurableOneGoesOnWhereItStopped) {
+  MockKafka kafka;
+  kafka.create_topic("fleet", 2);
+  kafka.produce("fleet", 0, {R"({"kind": "meta", "vehicleId": "V-7741", "plate": "LN-12", "depotCode": "DEP-LON-3"})"});
+  kafka.produce("fleet", 0, {R"({"vehicleId": "V-7741", "recordedAt": "2026-06-23T09:00:01Z", "speedKph": 50})"});
+  std::string folder = (std::filesystem::temp_directory_path() / "drover-pipeline-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  Config config = reading_from(kafka.bootstrap());
+  config.store_directory = folder + "/store";
+  {
+    const auto pipeline = Pipeline::make(config).value();
+    ASSERT_TRUE(pipeline->start().ok());
+    ASSERT_TRUE(eventually([&] { return pipeline->store().stats().rows_stored == 2; }));
+    call(*pipeline, "PutItem", R"({"TableName": "telemetry",
+        "Item": {"vehicleId": {"S": "VEH#V-1"}, "recordedAt": {"S": "META"}, "plate": {"S": "X"}}})");
+    ASSERT_TRUE(pipeline->stop().ok());
+    EXPECT_EQ(pipeline->checkpoint_stats().written, 1u);
+  }
+  kafka.produce("fleet", 0, {R"({"vehicleId": "V-7741", "recordedAt": "2026-06-23T09:00:02Z", "speedKph": 51})"});
+  config.kafka.group = "another";  // the mock cluster's group does not take its member back; positions are the store's
+  {
+    const auto pipeline = Pipeline::make(config).value();
+    EXPECT_EQ(pipeline->store().recovery().writes, 0u);  // the last cut contains them
+    ASSERT_TRUE(pipeline->start().ok());
+    ASSERT_TRUE(eventually([&] { return query_vehicle(*pipeline, "VEH#V-7741").size() == 3; }));
+    EXPECT_EQ(query_vehicle(*pipeline, "VEH#V-7741")[2].at("depotCode").at("S").as_string(), "DEP-LON-3");
+    EXPECT_EQ(query_vehicle(*pipeline, "VEH#V-1").size(), 1u);
+    EXPECT_EQ(pipeline->store().stats().rows_repeated, 0u);
+    EXPECT_THAT(get(pipeline->admin_address(), "/metrics").body, HasSubstr("drover_store_writable 1\n"));
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Pipeline, TheAdminAddressShowsTheWork) {
   MockKafka kafka;
   kafka.create_topic("fleet", 1);
@@ -153,7 +187,7 @@ TEST(Pipeline, TheAdminAddressShowsTheWork) {
     const std::string second = std::to_string(1'782'205'200 + i);
     kafka.produce("fleet", 0, {R"({"vehicleId": "HOT", "recordedAt": )" + second + R"(000, "speedKph": 50})"});
   }
-  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap()));
+  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap())).value();
   ASSERT_TRUE(pipeline->start().ok());
   const Address admin = pipeline->admin_address();
   ASSERT_TRUE(eventually([&] { return pipeline->store().stats().rows_stored == 300; }));
@@ -189,7 +223,7 @@ TEST(Pipeline, TheAdminAddressShowsTheWork) {
 }
 
 TEST(Pipeline, WithoutABrokerItAnswersAndSaysThatItIsNotReady) {
-  const auto pipeline = Pipeline::make(reading_from("127.0.0.1:1"));
+  const auto pipeline = Pipeline::make(reading_from("127.0.0.1:1")).value();
   ASSERT_TRUE(pipeline->start().ok());
   EXPECT_TRUE(query_vehicle(*pipeline, "VEH#1").empty());
   ASSERT_TRUE(eventually([&] { return !pipeline->ingest_stats().last_error.empty(); }));
@@ -203,7 +237,7 @@ TEST(Pipeline, WithoutABrokerItAnswersAndSaysThatItIsNotReady) {
 }
 
 TEST(Pipeline, TheApiAloneIsReadyAtOnce) {
-  const auto pipeline = Pipeline::make(api_alone());
+  const auto pipeline = Pipeline::make(api_alone()).value();
   ASSERT_TRUE(pipeline->start().ok());
   EXPECT_EQ(get(pipeline->admin_address(), "/readyz").status, 200u);
 }
@@ -211,7 +245,7 @@ TEST(Pipeline, TheApiAloneIsReadyAtOnce) {
 TEST(Pipeline, ADeletedTablesRecordsAreCountedAndTheRestGoesOn) {
   MockKafka kafka;
   kafka.create_topic("fleet", 1);
-  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap()));
+  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap())).value();
   ASSERT_TRUE(pipeline->start().ok());
   call(*pipeline, "DeleteTable", R"({"TableName": "telemetry"})");
   kafka.produce("fleet", 0, {R"({"vehicleId": "V-1", "recordedAt": "2026-06-23T09:00:01Z"})"});
@@ -227,11 +261,11 @@ TEST(Pipeline, ADeletedTablesRecordsAreCountedAndTheRestGoesOn) {
 }
 
 TEST(Pipeline, ATakenPortIsAnErrorAndNothingRuns) {
-  const auto first = Pipeline::make(api_alone());
+  const auto first = Pipeline::make(api_alone()).value();
   ASSERT_TRUE(first->start().ok());
   Config config = api_alone();
   config.admin.port = first->admin_address().port;
-  const auto second = Pipeline::make(config);
+  const auto second = Pipeline::make(config).value();
   const model::Status status = second->start();
   EXPECT_EQ(status.code(), model::StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("--set admin.port=N"));
@@ -241,7 +275,7 @@ TEST(Pipeline, ATakenPortIsAnErrorAndNothingRuns) {
 TEST(Pipeline, AWrongLibrdkafkaPropertyIsInvalid) {
   Config config = reading_from("127.0.0.1:1");
   config.kafka.librdkafka["no.such.property"] = "x";
-  const model::Status status = Pipeline::make(config)->start();
+  const model::Status status = Pipeline::make(config).value()->start();
   EXPECT_EQ(status.code(), model::StatusCode::kInvalid);
   EXPECT_THAT(status.message(), HasSubstr("no.such.property"));
 }
@@ -250,7 +284,7 @@ TEST(Pipeline, OneTableTwiceWithOtherKeysIsAnError) {
   Config config = api_alone();
   config.tables.push_back(telemetry_table());
   config.tables.back().key.partition_key.name = "vin";
-  const model::Status status = Pipeline::make(config)->start();
+  const model::Status status = Pipeline::make(config).value()->start();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(status.message(), HasSubstr("table telemetry"));
 }
@@ -259,7 +293,7 @@ TEST(Pipeline, StopsInTimeAlsoWhenTheBrokerHasGone) {
   MockKafka kafka;
   kafka.create_topic("fleet", 1);
   kafka.produce("fleet", 0, {R"({"vehicleId": "V-1", "recordedAt": "2026-06-23T09:00:01Z"})"});
-  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap()));
+  const auto pipeline = Pipeline::make(reading_from(kafka.bootstrap())).value();
   ASSERT_TRUE(pipeline->start().ok());
   ASSERT_TRUE(eventually([&] { return pipeline->store().stats().rows_stored == 1; }));
   kafka.set_broker_up(false);
@@ -318,11 +352,15 @@ class FakeStore final : public store::Store {
   store::StoreStats stats() const override { return {}; }
   bool idle() const override { return true; }
   bool drain(std::int64_t) override { return true; }
+  const store::Recovery& recovery() const override { return recovery_; }
+  model::Result<std::unique_ptr<store::Cut>> cut(std::int64_t) override { return model::invalid("in memory"); }
+  Room room() const override { return {}; }
 
   std::shared_ptr<store::Table> table;
 
  private:
   model::AttributeNames names_;
+  store::Recovery recovery_;
 };
 
 class TableSinkTest : public testing::Test {

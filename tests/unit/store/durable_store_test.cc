@@ -70,12 +70,11 @@ void PrintTo(const StoredRow& row, std::ostream* out) {
 std::vector<StoredRow> rows_of(Store& store, std::string_view index) {
   std::vector<StoredRow> rows;
   const auto table = store.find_table("telemetry");
-  const model::Status status =
-      table->scan(index, 0, model::kSegments, std::nullopt, [&](const StoredItem& item) {
-        rows.push_back({std::string(item.partition_key), std::string(item.row.sort_key()),
-                        test::decode_attributes(item.row.attributes(), store.names())});
-        return true;
-      });
+  const model::Status status = table->scan(index, 0, model::kSegments, std::nullopt, [&](const StoredItem& item) {
+    rows.push_back({std::string(item.partition_key), std::string(item.row.sort_key()),
+                    test::decode_attributes(item.row.attributes(), store.names())});
+    return true;
+  });
   EXPECT_TRUE(status.ok()) << status.message();
   return rows;
 }

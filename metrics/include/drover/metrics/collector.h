@@ -17,6 +17,7 @@ struct Sources {
   std::function<ingest::IngestStats()> ingest;
   std::function<store::StoreStats()> store;
   std::function<ApiStats()> api;
+  std::function<store::CheckpointStats()> checkpoints;
   std::string version;
   std::int64_t (*steady_clock_ns)() = &model::steady_clock_ns;
 };

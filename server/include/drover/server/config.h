@@ -23,6 +23,8 @@ struct Config {
   std::vector<model::TableSchema> tables;  ///< Missing ones are created at the start.
   std::vector<ingest::Mapping> topics;
   store::StoreOptions store;
+  std::string store_directory;                  ///< Empty: in memory only.
+  std::int64_t checkpoint_interval_ms = 5'000;  ///< At least, between two checkpoints.
   Address api{"127.0.0.1", 8000};
   std::uint32_t api_threads = 1;
   Address admin{"127.0.0.1", 9464};  ///< /metrics, /heat, /healthz, /readyz.

@@ -20,7 +20,8 @@ std::string_view version();
 /// Threads: start() and stop() from one thread; the rest from any.
 class Pipeline {
  public:
-  static std::unique_ptr<Pipeline> make(Config config);
+  /// Opens the store, with all that stands in its directory: `progress` hears of it. An error says what to change.
+  static model::Result<std::unique_ptr<Pipeline>> make(Config config, const store::RecoveryProgress& progress = {});
   virtual ~Pipeline() = default;
 
   /// Starts from sink to source: tables, listeners, then the consumer. An error says what to change (port taken, a
@@ -32,6 +33,7 @@ class Pipeline {
 
   virtual store::Store& store() = 0;
   virtual ingest::IngestStats ingest_stats() const = 0;
+  virtual store::CheckpointStats checkpoint_stats() const = 0;
   /// The addresses in use, with real ports.
   virtual Address api_address() const = 0;
   virtual Address admin_address() const = 0;

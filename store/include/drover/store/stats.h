@@ -41,6 +41,24 @@ struct SpaceStats {
   std::string largest_collection_key;  ///< Encoded partition key; for people, never a metric's label.
 };
 
+/// What a durable store's checkpoints did. Kept by whoever makes them.
+struct CheckpointStats {
+  bool durable = false;  ///< False: in memory only; the rest says nothing.
+  std::uint64_t written = 0;
+  std::uint64_t failed = 0;      ///< Attempts to write.
+  std::int64_t last_ms = 0;      ///< When the last one was durable, ms since 1970; 0: none since the start.
+  std::int64_t last_cut_ms = 0;  ///< When its cut was made: what was there then is durable.
+  std::uint64_t last_bytes = 0;
+  std::int64_t last_hold_ns = 0;      ///< How long ingest was held for its cut.
+  std::int64_t last_duration_ns = 0;  ///< From the hold to the device.
+  std::uint64_t bytes = 0;            ///< Of all.
+  std::int64_t hold_ns_sum = 0;
+  std::uint64_t free_bytes = 0;  ///< On the device.
+  std::uint64_t total_bytes = 0;
+  bool room_is_low = false;  ///< Less than a tenth of the device is free.
+  std::string error;         ///< Why nothing can be written now, and ingest waits; empty: all is well.
+};
+
 struct StoreStats {
   // Every stream row (of tables, not of their indexes) is counted in one of these four …
   std::uint64_t rows_stored = 0;       ///< Stored under a key that had no item before.

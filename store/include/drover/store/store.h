@@ -123,6 +123,8 @@ class Cut {
   /// device) call it again; until it succeeds the store makes no further cut. Positions of sources that are not named
   /// stay as they are.
   virtual model::Status write(std::span<const model::SourcePosition> positions) = 0;
+  /// Nothing has changed since the cut before: it need not be written.
+  virtual bool empty() const = 0;
   /// What write() writes, in bytes; 0 before its first call.
   virtual std::uint64_t size_bytes() const = 0;
 };
