@@ -1,5 +1,5 @@
 // Reads a fleet's topic with the whole of Drover. The clock starts at the first record and stops when the last one can
-// be queried. Prints one line of JSON.
+// be queried; with --directory, what it costs until all of it is durable counts too. Prints one line of JSON.
 //
 // With --serve it then goes on, and answers each line `wait N` on its input, when N records in all can be queried, with
 // {"seconds": since the line came}; the end of the input ends it.
@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "drover/model/clock.h"
 #include "drover/server/pipeline.h"
 #include "loadtest/support/fleet_config.h"
 #include "loadtest/support/measure.h"
@@ -31,6 +32,7 @@ struct Options {
   std::string group = "drover-pipeline";
   std::uint64_t records = 0;
   bool depot_index = false;
+  std::string directory;
   bool serve = false;
 };
 
@@ -79,7 +81,9 @@ model::Status run(const Options& options) {
   config.kafka.group = options.group;
   config.api.port = 0;
   config.admin.port = 0;
-  const std::unique_ptr<server::Pipeline> pipeline = server::Pipeline::make(std::move(config));
+  config.store_directory = options.directory;
+  config.checkpoint_interval_ms = 1'000;
+  const std::unique_ptr<server::Pipeline> pipeline = server::Pipeline::make(std::move(config)).value();
   if (model::Status status = pipeline->start(); !status.ok()) return status;
 
   Stopwatch watch;
@@ -87,15 +91,23 @@ model::Status run(const Options& options) {
   watch.start();
   while (!can_be_queried(*pipeline, options.records)) std::this_thread::sleep_for(kTick);
   watch.stop();
+  if (!options.directory.empty()) {
+    const std::int64_t queryable_ms = model::system_clock_ms();
+    while (pipeline->checkpoint_stats().last_cut_ms <= queryable_ms) std::this_thread::sleep_for(kTick);
+    watch.stop_cpu();
+  }
 
+  const store::CheckpointStats checkpoints = pipeline->checkpoint_stats();
   const std::shared_ptr<store::Table> table = pipeline->store().find_table(kTable);
   std::printf(
       "{\"records\": %llu, \"seconds\": %.6f, \"cpu_s\": %.6f, \"peak_rss_bytes\": %lld, \"rss_bytes\": %lld, "
-      "\"items\": %llu, \"api_port\": %u, \"admin_port\": %u}\n",
+      "\"items\": %llu, \"checkpoints\": %llu, \"checkpoint_bytes\": %llu, \"hold_ms\": %.3f, \"api_port\": %u, "
+      "\"admin_port\": %u}\n",
       static_cast<unsigned long long>(options.records), watch.wall_s(), watch.cpu_s(),
       static_cast<long long>(peak_rss_bytes()), static_cast<long long>(rss_bytes()),
-      static_cast<unsigned long long>(table->size("").items), pipeline->api_address().port,
-      pipeline->admin_address().port);
+      static_cast<unsigned long long>(table->size("").items), static_cast<unsigned long long>(checkpoints.written),
+      static_cast<unsigned long long>(checkpoints.bytes), static_cast<double>(checkpoints.hold_ns_sum) / 1e6,
+      pipeline->api_address().port, pipeline->admin_address().port);
   std::fflush(stdout);
   if (options.serve) serve(*pipeline);
   return pipeline->stop();
@@ -112,6 +124,7 @@ int main(int argc, char** argv) {
   app.add_option("--records", options.records, "In the topic, METAs included")->required();
   app.add_option("--group", options.group, "Consumer group");
   app.add_flag("--index", options.depot_index, "With the index of depots");
+  app.add_option("--directory", options.directory, "Durable, here");
   app.add_flag("--serve", options.serve, "Go on until the input ends; see the source");
   CLI11_PARSE(app, argc, argv);
   const drover::model::Status status = drover::loadtest::run(options);

@@ -198,7 +198,7 @@ int run(Options options) {
   config.kafka.librdkafka["fetch.wait.max.ms"] = "50";
   config.api.port = options.port;
   config.admin.port = options.admin_port;
-  const std::unique_ptr<server::Pipeline> pipeline = server::Pipeline::make(std::move(config));
+  const std::unique_ptr<server::Pipeline> pipeline = server::Pipeline::make(std::move(config)).value();
   if (model::Status status = pipeline->start(); !status.ok()) return fail(status.message(), server::kExitUnavailable);
 
   std::unique_ptr<KafkaFeed> feed;

@@ -33,8 +33,10 @@ class Stopwatch {
   }
   void stop() {
     wall_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start_).count();
-    cpu_s_ = cpu_seconds() - cpu_start_;
+    stop_cpu();
   }
+  /// For CPU time that goes on behind the last record.
+  void stop_cpu() { cpu_s_ = cpu_seconds() - cpu_start_; }
   double wall_s() const { return wall_s_; }
   double cpu_s() const { return cpu_s_; }
 
