@@ -31,9 +31,15 @@ class Block {
   static Block* make(std::uint32_t capacity, std::uint32_t born) {
     void* memory = std::malloc(sizeof(Block) + capacity);
     if (memory == nullptr) throw std::bad_alloc();
+    bytes_in_memory.fetch_add(sizeof(Block) + capacity, std::memory_order_relaxed);
     return new (memory) Block(capacity, born);
   }
-  static void destroy(Block* block) { std::free(block); }
+  static void destroy(Block* block) {
+    bytes_in_memory.fetch_sub(sizeof(Block) + block->capacity_, std::memory_order_relaxed);
+    std::free(block);
+  }
+  /// Of all blocks of the process. A statistic: relaxed.
+  static std::uint64_t all_bytes() { return bytes_in_memory.load(std::memory_order_relaxed); }
 
   static std::uint32_t room_for(std::size_t row_size) { return static_cast<std::uint32_t>(row_size + sizeof(Begin)); }
 
@@ -123,6 +129,8 @@ class Block {
     const auto begin = static_cast<Begin>(value);
     std::memcpy(data() + sizeof begin * i, &begin, sizeof begin);
   }
+
+  static inline std::atomic<std::uint64_t> bytes_in_memory{0};
 
   const std::uint32_t capacity_;
   std::uint32_t top_;  // writer only: where the last row begins

@@ -17,6 +17,7 @@ Changes::Interval Changes::begin(std::uint32_t next) {
   Interval ended;
   ended.collections.reserve(notes_.size());
   for (const Note& note : notes_) ended.collections.push_back(note.collection);
+  ended.settled = std::exchange(last_collections_, ended.collections);
   ended.gone = std::exchange(gone_, {});
   notes_.clear();
   by_collection_.clear();

@@ -42,7 +42,8 @@ class Changes {
   /// What happened between two cuts.
   struct Interval {
     std::vector<const Collection*> collections;
-    std::vector<Gone> gone;  ///< Blocks that stood in a history at the cut before and do no more.
+    std::vector<const Collection*> settled;  ///< Those of the interval before.
+    std::vector<Gone> gone;                  ///< Blocks that stood in a history at the cut before and do no more.
   };
 
   /// 0: nothing is noted, since nothing is ever written.
@@ -70,7 +71,8 @@ class Changes {
     CollectionState before;
   };
   std::uint32_t interval_ = 0;
-  std::vector<model::Bytes> gone_keys_;  // writer only
+  std::vector<model::Bytes> gone_keys_;              // writer only
+  std::vector<const Collection*> last_collections_;  // begin() only
   model::Mutex mutex_;
   std::vector<Note> notes_ GUARDED_BY(mutex_);
   std::vector<Gone> gone_ GUARDED_BY(mutex_);

@@ -14,6 +14,22 @@ namespace drover::store {
 /// Requires: an EpochDomain::Guard has been held since the cut.
 void append_changes(DiskBatch& batch, const SpaceChanges& changes, std::uint32_t interval);
 
+/// Cold blocks for what has settled in the interval: runs of neighbours that were there, unchanged, all the while. With
+/// `pressed`, short runs too. By shard.
+///
+/// Requires: an EpochDomain::Guard has been held since the cut.
+struct ShardSeals {
+  Shard* shard;
+  std::vector<Shard::Seals> seals;
+};
+std::vector<ShardSeals> seal_settled(const Disk& disk, const SpaceChanges& changes, std::uint32_t interval,
+                                     bool pressed);
+
+/// Leaves to the disk what has been durable since `interval`, beginning at a segment, until `bytes` are free; returns
+/// the segment to go on with.
+std::uint32_t evict(const Space& space, const EpochDomain& epochs, std::uint32_t interval, std::uint32_t segment,
+                    std::uint64_t& bytes, RetireList& retired);
+
 /// What one shard restores from the disk. Requires: nothing was offered to the shard yet.
 class Restorer {
  public:

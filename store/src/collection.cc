@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "drover/model/check.h"
 
@@ -14,26 +15,44 @@ void retire(const Block* block, RetireList& retired) {
 void retire(const Node* node, RetireList& retired) {
   retired.retire(const_cast<Node*>(node), [](void* old) { delete static_cast<Node*>(old); });
 }
+void retire(const ColdBlock* block, RetireList& retired) {
+  retired.retire(const_cast<ColdBlock*>(block), [](void* old) { delete static_cast<ColdBlock*>(old); });
+}
 void retire(const View* view, RetireList& retired) {
   retired.retire(const_cast<View*>(view), [](void* old) { delete static_cast<View*>(old); });
 }
 
 void destroy_tree(const Node* node) {
   for (std::size_t i = 0; i < node->count; ++i) {
-    if (node->level == 0) {
-      Block::destroy(const_cast<Block*>(node->block(i)));
-    } else {
+    if (node->level > 0) {
       destroy_tree(node->node(i));
+    } else if (node->is_cold(i)) {
+      delete node->cold_block(i);
+    } else {
+      Block::destroy(const_cast<Block*>(node->block(i)));
     }
   }
   delete node;
 }
 
 Piece piece_of(const Block* block) {
-  return {block, block->row(0).sort_key()};
+  return {block, block->row(0).sort_key(), false};
+}
+Piece piece_of(const ColdBlock* block) {
+  return {block, block->first_key(), true};
 }
 Piece piece_of(const Node* node) {
-  return {node, node->first_key[0]};
+  return {node, node->first_key[0], false};
+}
+Piece piece_at(const Node& node, std::size_t i) {
+  return {node.child[i], node.first_key[i], node.is_cold(i)};
+}
+
+void append_child(Node& node, const Piece& piece) {
+  node.child[node.count] = piece.child;
+  node.first_key[node.count] = piece.first_key;
+  if (piece.cold) node.cold |= std::uint32_t{1} << node.count;
+  ++node.count;
 }
 
 /// Nodes of one level over `pieces`, evenly filled.
@@ -46,10 +65,7 @@ Pieces nodes_over(const Pieces& pieces, std::uint8_t level, std::uint32_t born) 
     auto* node = new Node;
     node->level = level;
     node->born = born;
-    for (; at < end; ++at, ++node->count) {
-      node->child[node->count] = pieces[at].child;
-      node->first_key[node->count] = pieces[at].first_key;
-    }
+    for (; at < end; ++at) append_child(*node, pieces[at]);
     nodes.push_back(piece_of(node));
   }
   return nodes;
@@ -76,19 +92,14 @@ Pieces appended(const Node* node, const Block* block, RetireList& retired) {
     auto* sibling = new Node;
     sibling->level = node->level;
     sibling->born = block->born();
-    sibling->count = 1;
-    sibling->child[0] = last.back().child;
-    sibling->first_key[0] = last.back().first_key;
+    append_child(*sibling, last.back());
     retire(node, retired);
     return {piece_of(full), piece_of(sibling)};
   }
   auto* copy = new Node(*node);
   copy->born = block->born();
   copy->count = static_cast<std::uint8_t>(kept);
-  for (const Piece& piece : last) {
-    copy->child[copy->count] = piece.child;
-    copy->first_key[copy->count++] = piece.first_key;
-  }
+  for (const Piece& piece : last) append_child(*copy, piece);
   retire(node, retired);
   return {piece_of(copy)};
 }
@@ -99,9 +110,12 @@ const Node* appended_to_history(const Node* history, const Block* block, RetireL
   return root_over(appended(history, block, retired), level, block->born());
 }
 
-const Block* last_block(const Node* node) {
+std::string_view last_key_of(const Node* node) {
   while (node->level > 0) node = node->node(node->count - 1u);
-  return node->block(node->count - 1u);
+  const std::size_t last = node->count - 1u;
+  if (node->is_cold(last)) return node->cold_block(last)->last_key();
+  const Block& block = *node->block(last);
+  return block.row(block.writer_count() - 1).sort_key();
 }
 
 std::int64_t items_of(const model::RowView& row) {
@@ -169,23 +183,18 @@ void Collection::publish(View next, RetireList& retired) {
   if (old != nullptr) retire(old, retired);
   last_begin_ = 0;
   last_key_size_ = kNoRow;
-  const Block* block = last_block();
-  if (block == nullptr) return;
-  const model::RowView last = block->row(block->writer_count() - 1);
-  remember_last_key(last.sort_key());
-  if (block == tail_) remember_last_begin(last.bytes().data());
-}
-
-/// The block that holds the last row; null: there is none.
-const Block* Collection::last_block() const {
-  if (tail_->writer_count() > 0) return tail_;
-  const View* view = view_.load(std::memory_order_relaxed);  // own stores only
-  return view->history != nullptr ? store::last_block(view->history) : nullptr;
+  if (const std::uint32_t count = tail_->writer_count(); count > 0) {
+    const model::RowView last = tail_->row(count - 1);
+    remember_last_key(last.sort_key());
+    remember_last_begin(last.bytes().data());
+  } else if (next.history != nullptr) {
+    remember_last_key(last_key_of(next.history));
+  }
 }
 
 std::string_view Collection::long_last_key() const {
-  const Block* block = last_block();
-  return block->row(block->writer_count() - 1).sort_key();
+  if (const std::uint32_t count = tail_->writer_count(); count > 0) return tail_->row(count - 1).sort_key();
+  return last_key_of(view_.load(std::memory_order_relaxed)->history);  // own stores only
 }
 
 /// Capacity of a block that takes appends and has `needed` bytes of room.
@@ -231,11 +240,12 @@ void Collection::append(const model::RowView& row, RetireList& retired, std::str
   writer.bytes += static_cast<std::int64_t>(size);
 }
 
-std::optional<model::RowView> Collection::find(std::string_view sort_key) const {
+FoundRow Collection::find(std::string_view sort_key) const {
   Cursor cursor(*this);
   cursor.seek_lower_bound(sort_key);
-  if (!cursor.at_row() || cursor.row().sort_key() != sort_key) return std::nullopt;
-  return cursor.row();
+  if (!cursor.status().ok()) return {std::nullopt, nullptr, cursor.status()};
+  if (!cursor.at_row() || cursor.row().sort_key() != sort_key) return {};
+  return {cursor.row(), cursor.decoded(), {}};
 }
 
 std::vector<Block*> Collection::merge_block(const Block* block, std::span<const Change> changes, bool open,
@@ -285,6 +295,10 @@ std::vector<Block*> Collection::merge_block(const Block* block, std::span<const 
   return out.take();
 }
 
+void Collection::note_gone(std::string_view first_key, std::uint32_t born, std::vector<model::Bytes>* gone) const {
+  if (gone != nullptr && born != cut) gone->emplace_back(first_key);
+}
+
 /// What a merge changes beside the rows.
 struct Collection::Merge {
   SizeDelta delta;
@@ -306,15 +320,26 @@ Pieces Collection::merge_node(const Node& node, std::span<const Change> changes,
     const std::span<const Change> part = changes.first(mine);
     changes = changes.subspan(mine);
     if (part.empty()) {
-      pieces.push_back({node.child[i], node.first_key[i]});
-    } else if (node.level == 0) {
-      const Block* const old = node.block(i);
-      for (const Block* block : merge_block(old, part, false, merge.delta)) pieces.push_back(piece_of(block));
-      if (merge.gone != nullptr && old->born() != cut) merge.gone->emplace_back(old->row(0).sort_key());
-      retire(old, merge.retired);
-    } else {
+      pieces.push_back(piece_at(node, i));
+    } else if (node.level > 0) {
       const Pieces below = nodes_over(merge_node(*node.node(i), part, merge), node.node(i)->level, cut);
       pieces.insert(pieces.end(), below.begin(), below.end());
+    } else if (node.is_cold(i)) {
+      const ColdBlock* const old = node.cold_block(i);
+      const auto rows = old->decode();
+      if (!rows.ok()) {
+        pieces.push_back(piece_at(node, i));
+        merge.delta.unreadable += part.size();
+        continue;
+      }
+      for (const Block* block : merge_block(rows->get(), part, false, merge.delta)) pieces.push_back(piece_of(block));
+      note_gone(old->first_key(), old->born(), merge.gone);
+      retire(old, merge.retired);
+    } else {
+      const Block* const old = node.block(i);
+      for (const Block* block : merge_block(old, part, false, merge.delta)) pieces.push_back(piece_of(block));
+      note_gone(old->row(0).sort_key(), old->born(), merge.gone);
+      retire(old, merge.retired);
     }
   }
   retire(&node, merge.retired);
@@ -354,21 +379,114 @@ SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired
   return merge.delta;
 }
 
-void Collection::restore(std::span<Block* const> history, Block* tail, RetireList& retired) {
+/// Whether the seal's blocks stand in the history as they did.
+bool Collection::holds(const Seal& seal) const {
+  const View* view = view_.load(std::memory_order_relaxed);  // own stores only
+  const Node* node = view->history;
+  if (node == nullptr) return false;
+  std::array<std::pair<const Node*, std::size_t>, kTreeDepthMax> path;
+  std::size_t depth = 0;
+  for (;; node = node->node(path[depth - 1].second)) {
+    const auto begin = node->first_key.begin();
+    const auto above = std::upper_bound(begin + 1, begin + node->count, seal.cold->first_key());
+    path[depth++] = {node, static_cast<std::size_t>(above - begin) - 1};
+    if (node->level == 0) break;
+  }
+  for (const Block* block : seal.blocks) {
+    if (depth == 0) return false;
+    const auto [leaf, i] = path[depth - 1];
+    if (leaf->is_cold(i) || leaf->block(i) != block || leaf->block(i)->born() > seal.born_max) return false;
+    // On to the next block.
+    while (depth > 0 && ++path[depth - 1].second == path[depth - 1].first->count) --depth;
+    while (depth > 0 && path[depth - 1].first->level > 0) {
+      path[depth] = {path[depth - 1].first->node(path[depth - 1].second), 0};
+      ++depth;
+    }
+  }
+  return true;
+}
+
+/// The seals that are left to put in place, in order.
+struct Collection::Sealing {
+  std::span<Seal> left;
+  std::size_t taken = 0;  ///< Of the first one's blocks.
+  RetireList& retired;
+  std::vector<model::Bytes>* gone;
+};
+
+/// The children that take the place of the node's. Requires: what is sealed stands there.
+Pieces Collection::seal_node(const Node& node, Sealing& sealing) const {
   Pieces pieces;
-  pieces.reserve(history.size());
+  Pieces below;  // of the neighbours that change
+  const auto take_below = [&] {
+    const Pieces nodes = nodes_over(below, static_cast<std::uint8_t>(node.level - 1), cut);
+    pieces.insert(pieces.end(), nodes.begin(), nodes.end());
+    below.clear();
+  };
+  for (std::size_t i = 0; i < node.count; ++i) {
+    const bool last = i + 1u == node.count;
+    if (node.level > 0) {
+      const bool changes = !sealing.left.empty() && (sealing.taken > 0 || last ||
+                                                     sealing.left.front().cold->first_key() < node.first_key[i + 1]);
+      if (changes) {
+        const Pieces more = seal_node(*node.node(i), sealing);
+        below.insert(below.end(), more.begin(), more.end());
+      } else {
+        take_below();
+        pieces.push_back(piece_at(node, i));
+      }
+      continue;
+    }
+    if (sealing.left.empty() || node.is_cold(i) || node.block(i) != sealing.left.front().blocks[sealing.taken]) {
+      pieces.push_back(piece_at(node, i));
+      continue;
+    }
+    Seal& seal = sealing.left.front();
+    const Block* const block = node.block(i);
+    note_gone(block->row(0).sort_key(), block->born(), sealing.gone);
+    retire(block, sealing.retired);
+    if (sealing.taken++ == 0) {
+      seal.cold->set_born(cut);
+      pieces.push_back(piece_of(seal.cold.release()));
+    }
+    if (sealing.taken == seal.blocks.size()) {
+      sealing.left = sealing.left.subspan(1);
+      sealing.taken = 0;
+    }
+  }
+  if (node.level > 0) take_below();
+  retire(&node, sealing.retired);
+  return pieces;
+}
+
+void Collection::seal(std::span<Seal> seals, RetireList& retired, std::vector<model::Bytes>* gone) {
+  const auto end = std::stable_partition(seals.begin(), seals.end(), [this](const Seal& seal) { return holds(seal); });
+  Sealing sealing{{seals.begin(), end}, 0, retired, gone};
+  if (sealing.left.empty()) return;
+  View next = *view_.load(std::memory_order_relaxed);  // own stores only
+  const std::uint8_t level = next.history->level;
+  next.history = root_over(nodes_over(seal_node(*next.history, sealing), level, cut), level, cut);
+  publish(next, retired);
+}
+
+void Collection::restore(const Pieces& history, Block* tail, RetireList& retired) {
   const auto count = [this](const Block& block) {
     for (std::uint32_t i = 0; i < block.writer_count(); ++i) {
       writer.items += items_of(block.row(i));
       writer.bytes += static_cast<std::int64_t>(block.row_bytes(i).size());
     }
   };
-  for (const Block* block : history) {
-    pieces.push_back(piece_of(block));
-    count(*block);
+  for (const Piece& piece : history) {
+    if (piece.cold) {
+      const auto& cold = *static_cast<const ColdBlock*>(piece.child);
+      writer.items += cold.rows() - std::int64_t{cold.tombstones()};
+      writer.bytes += static_cast<std::int64_t>(cold.row_bytes());
+    } else {
+      count(*static_cast<const Block*>(piece.child));
+    }
   }
   count(*tail);
-  const Node* const root = pieces.empty() ? nullptr : root_over(nodes_over(pieces, 0, 0), 0, 0);
+  const Node* const root = history.empty() ? nullptr : root_over(nodes_over(history, 0, 0), 0, 0);
   publish({root, tail}, retired);
 }
 
@@ -393,16 +511,34 @@ void Cursor::enter_block_below(const Node* node, bool last) {
     if (node->level == 0) break;
     node = node->node(i);
   }
-  block_ = path_[depth_ - 1].node->block(path_[depth_ - 1].index);
-  count_ = block_->count();
-  index_ = last ? count_ - 1 : 0;
+  take_block();
+  index_ = last && count_ > 0 ? count_ - 1 : 0;
+}
+
+void Cursor::take_block() {
+  const auto [node, i] = path_[depth_ - 1];
   in_tail_ = false;
+  if (!node->is_cold(i)) {
+    block_ = node->block(i);
+    count_ = block_->count();
+    return;
+  }
+  auto rows = node->cold_block(i)->decode();
+  if (rows.ok()) {
+    decoded_ = std::move(rows).value();
+    block_ = decoded_.get();
+    count_ = block_->count();
+  } else {
+    status_ = rows.status();
+    count_ = 0;
+  }
 }
 
 void Cursor::seek_first() {
   depth_ = 0;
   if (view_.history != nullptr) {
     enter_block_below(view_.history, false);
+    if (count_ == 0 && !next_block()) seek_end();
   } else {
     enter_tail(0);
   }
@@ -427,10 +563,8 @@ void Cursor::seek_lower_bound(std::string_view key) {
     if (node->level == 0) break;
     node = node->node(i);
   }
-  block_ = path_[depth_ - 1].node->block(path_[depth_ - 1].index);
-  count_ = block_->count();
-  index_ = block_->lower_bound(key, count_);
-  in_tail_ = false;
+  take_block();
+  index_ = count_ > 0 ? block_->lower_bound(key, count_) : 0;
   if (index_ == count_ && !next_block()) seek_end();
 }
 
@@ -439,48 +573,50 @@ void Cursor::seek_upper_bound(std::string_view key) {
   if (at_row() && row().sort_key() == key) next();
 }
 
+/// To the first row of the next block that has one.
 bool Cursor::next_block() {
   if (in_tail_) return false;
   while (depth_ > 0) {
     Level& level = path_[depth_ - 1];
-    if (level.index + 1u < level.node->count) {
-      ++level.index;
-      if (level.node->level == 0) {
-        block_ = level.node->block(level.index);
-        count_ = block_->count();
-        index_ = 0;
-      } else {
-        enter_block_below(level.node->node(level.index), false);
-      }
-      return true;
+    if (++level.index == level.node->count) {
+      --depth_;
+      continue;
     }
-    --depth_;
+    if (level.node->level > 0) {
+      enter_block_below(level.node->node(level.index), false);
+    } else {
+      take_block();
+      index_ = 0;
+    }
+    if (count_ > 0) return true;
   }
   enter_tail(0);
   return tail_count_ > 0;
 }
 
+/// To the last row of the block in front that has one.
 bool Cursor::previous_block() {
   if (in_tail_) {
     if (view_.history == nullptr) return false;
     depth_ = 0;
     enter_block_below(view_.history, true);
-    return true;
+    if (count_ > 0) return true;
   }
-  std::size_t depth = depth_;
-  while (depth > 0 && path_[depth - 1].index == 0) --depth;
-  if (depth == 0) return false;
-  depth_ = depth;
-  Level& level = path_[depth_ - 1];
-  --level.index;
-  if (level.node->level == 0) {
-    block_ = level.node->block(level.index);
-    count_ = block_->count();
-    index_ = count_ - 1;
-  } else {
-    enter_block_below(level.node->node(level.index), true);
+  for (;;) {
+    std::size_t depth = depth_;
+    while (depth > 0 && path_[depth - 1].index == 0) --depth;
+    if (depth == 0) return false;
+    depth_ = depth;
+    Level& level = path_[depth_ - 1];
+    --level.index;
+    if (level.node->level > 0) {
+      enter_block_below(level.node->node(level.index), true);
+    } else {
+      take_block();
+      index_ = count_ > 0 ? count_ - 1 : 0;
+    }
+    if (count_ > 0) return true;
   }
-  return true;
 }
 
 bool Cursor::next() {

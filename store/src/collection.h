@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "block.h"
+#include "cold_block.h"
 #include "drover/model/key.h"
 #include "drover/model/row.h"
 #include "epoch.h"
@@ -20,7 +21,8 @@ namespace drover::store {
 // A collection is one pointer to an immutable view
 //
 // Layout.  A view is (history, tail). The tail is the last block and takes appends (block.h). The history is a
-//          persistent B+-tree of the blocks in front of it: nodes and blocks never change once published.
+//          persistent B+-tree of the blocks in front of it: nodes and blocks never change once published. Blocks that
+//          have not changed for a while stand there encoded (cold_block.h), several as one.
 // Writer.  An append goes into the tail and publishes its count. A full tail becomes the history's last block. A row
 //          that belongs further back (late, an overwrite, a removal) is merged: the blocks it touches and the path
 //          above them are built anew, all else is shared, and a new view is published with one release store; what was
@@ -47,10 +49,13 @@ struct Node {
   std::uint8_t level = 0;
   std::uint8_t count = 0;
   std::uint32_t born = 0;  ///< As Block::born(): no block below it is younger.
+  std::uint32_t cold = 0;  ///< Which children are cold blocks, a bit each.
   std::array<const void*, kNodeFanout> child{};
   std::array<std::string_view, kNodeFanout> first_key{};  ///< Points into the child's first block.
 
+  bool is_cold(std::size_t i) const { return (cold >> i & 1) != 0; }
   const Block* block(std::size_t i) const { return static_cast<const Block*>(child[i]); }
+  const ColdBlock* cold_block(std::size_t i) const { return static_cast<const ColdBlock*>(child[i]); }
   const Node* node(std::size_t i) const { return static_cast<const Node*>(child[i]); }
 };
 
@@ -58,6 +63,7 @@ struct Node {
 struct Piece {
   const void* child = nullptr;
   std::string_view first_key;
+  bool cold = false;
 };
 using Pieces = std::vector<Piece>;
 
@@ -76,6 +82,21 @@ struct Change {
 struct SizeDelta {
   std::int64_t items = 0;
   std::int64_t bytes = 0;
+  std::size_t unreadable = 0;  ///< Changes left out, since a block that they touch can't be read.
+};
+
+/// Blocks of one history, neighbours in order, and the cold one that is to stand in their place.
+struct Seal {
+  std::vector<const Block*> blocks;  ///< Maybe gone meanwhile: known again by where they lie and when they were born.
+  std::uint32_t born_max = 0;        ///< None of them is younger; whatever takes their place is.
+  std::unique_ptr<ColdBlock> cold;
+};
+
+/// A row and what it lies in, if that is not the collection itself.
+struct FoundRow {
+  std::optional<model::RowView> row;
+  std::shared_ptr<const Block> decoded;
+  model::Status status;  ///< Not kOk: the block where it would be can't be read.
 };
 
 /// All items of one partition key, in sort-key order.
@@ -105,15 +126,19 @@ class alignas(64) Collection {
   /// Appends a row, with `more` attributes behind its own. Requires: is_append(its sort key).
   void append(const model::RowView& row, RetireList& retired, std::string_view more = {});
 
-  /// The row of this sort key, tombstones too. Valid until the next change.
-  std::optional<model::RowView> find(std::string_view sort_key) const;
+  /// The row of this sort key, tombstones too. Valid until the next change. May wait for the disk, where the row is
+  /// older than what is in memory.
+  FoundRow find(std::string_view sort_key) const;
 
   /// Puts and removes rows. Requires: sort keys strictly ascending. First keys of blocks that leave the history, and
   /// stood in it at the last cut, are appended to `gone`.
   SizeDelta merge(std::span<const Change> changes, RetireList& retired, std::vector<model::Bytes>* gone = nullptr);
 
-  /// Takes what a checkpoint held. Requires: nothing was put yet; blocks in order, none empty but maybe the tail.
-  void restore(std::span<Block* const> history, Block* tail, RetireList& retired);
+  /// Puts cold blocks in the place of others, where these still stand. Requires: in order.
+  void seal(std::span<Seal> seals, RetireList& retired, std::vector<model::Bytes>* gone);
+
+  /// Takes what a checkpoint held. Requires: nothing was put yet; pieces of blocks in order, none empty.
+  void restore(const Pieces& history, Block* tail, RetireList& retired);
 
   // Bring near what an append touches, one dependent step a call.
   void touch_collection() const {
@@ -144,7 +169,9 @@ class alignas(64) Collection {
     return last_key_size_ != kLongLastKey ? std::string_view(last_key_.data(), last_key_size_) : long_last_key();
   }
   std::string_view long_last_key() const;
-  const Block* last_block() const;
+  bool holds(const Seal& seal) const;
+  struct Sealing;
+  Pieces seal_node(const Node& node, Sealing& sealing) const;
   void remember_last_begin(const char* row) {
     last_begin_ = static_cast<std::uint16_t>(row - reinterpret_cast<const char*>(tail_));
   }
@@ -159,6 +186,7 @@ class alignas(64) Collection {
 
   std::vector<Block*> merge_block(const Block* block, std::span<const Change> changes, bool open,
                                   SizeDelta& delta) const;
+  void note_gone(std::string_view first_key, std::uint32_t born, std::vector<model::Bytes>* gone) const;
   struct Merge;
   Pieces merge_node(const Node& node, std::span<const Change> changes, Merge& merge) const;
 
@@ -205,7 +233,12 @@ class Cursor {
   bool next();                                  ///< To the row behind; whether there is one.
   bool previous();                              ///< To the row in front; whether there is one.
   bool at_row() const { return block_ != nullptr && index_ < count_; }
+  /// Valid until the cursor moves.
   model::RowView row() const { return block_->row(index_); }
+  /// What the row lies in, if that is not the collection itself; null otherwise.
+  const std::shared_ptr<const Block>& decoded() const { return decoded_; }
+  /// Not kOk: a block on the way could not be read, and was passed over.
+  const model::Status& status() const { return status_; }
 
  private:
   struct Level {
@@ -214,12 +247,16 @@ class Cursor {
   };
   void enter_tail(std::uint32_t index);
   void enter_block_below(const Node* node, bool last);
+  /// Takes the block at the end of path_; of one that can't be read, none.
+  void take_block();
   bool next_block();
   bool previous_block();
 
   View view_;
   std::uint32_t tail_count_ = 0;
   const Block* block_ = nullptr;
+  std::shared_ptr<const Block> decoded_;  ///< Of a cold block.
+  model::Status status_;
   std::uint32_t index_ = 0;
   std::uint32_t count_ = 0;
   std::array<Level, kTreeDepthMax> path_{};

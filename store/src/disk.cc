@@ -26,7 +26,10 @@ std::string_view view(const rocksdb::Slice& bytes) {
 
 model::Status to_status(const rocksdb::Status& status) {
   if (status.ok()) return {};
-  return {status.IsCorruption() ? model::StatusCode::kInvalid : model::StatusCode::kUnavailable, status.ToString()};
+  const model::StatusCode code = status.IsCorruption() ? model::StatusCode::kInvalid
+                                 : status.IsNotFound() ? model::StatusCode::kNotFound
+                                                       : model::StatusCode::kUnavailable;
+  return {code, status.ToString()};
 }
 
 rocksdb::DBOptions database_options() {
@@ -152,6 +155,10 @@ model::Status Disk::visit(Family family, std::string_view begin, std::string_vie
     if (!use(view(it->key()), view(it->value()))) return {};
   }
   return to_status(it->status());
+}
+
+model::Status Disk::read(Family family, std::string_view key, model::Bytes& value) const {
+  return to_status(database_->db->Get({}, database_->of(family), slice(key), &value));
 }
 
 model::Status Disk::copy_to(const std::string& directory) {

@@ -65,6 +65,9 @@ class Disk {
   using Use = std::function<bool(std::string_view key, std::string_view value)>;
   model::Status visit(Family family, std::string_view begin, std::string_view end, const Use& use) const;
 
+  /// Reads one value. kNotFound: there is none; kInvalid: it is damaged.
+  model::Status read(Family family, std::string_view key, model::Bytes& value) const;
+
   /// A consistent copy in a new directory on the same file system, by hard links where that is possible.
   model::Status copy_to(const std::string& directory);
 

@@ -107,6 +107,7 @@ void Shard::schedule() {
 void Shard::turn() {
   const std::int64_t begin = model::steady_clock_ns();
   const bool was_closed = closed();
+  apply_seals();
   if (was_closed) {
     drop_all();
   } else {
@@ -114,8 +115,36 @@ void Shard::turn() {
   }
   retired_.collect();
   add(writer_time_ns_, static_cast<std::uint64_t>(model::steady_clock_ns() - begin));
-  scheduled_.exchange(false);                               // T2
-  if (has_work() || (!was_closed && closed())) schedule();  // T3
+  scheduled_.exchange(false);                                                    // T2
+  if (has_work() || has_seals_.load() || (!was_closed && closed())) schedule();  // T3
+}
+
+void Shard::offer(std::vector<Seals> seals) {
+  if (seals.empty()) return;
+  {
+    const model::LockGuard lock(seals_mutex_);
+    shared_.in_flight.fetch_add(static_cast<std::int64_t>(seals.size()), std::memory_order_acq_rel);
+    seals_.insert(seals_.end(), std::make_move_iterator(seals.begin()), std::make_move_iterator(seals.end()));
+  }
+  has_seals_.store(true);
+  schedule();
+}
+
+void Shard::apply_seals() {
+  if (!has_seals_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  has_seals_.exchange(false);
+  std::vector<Seals> seals;
+  {
+    const model::LockGuard lock(seals_mutex_);
+    seals.swap(seals_);
+  }
+  for (Seals& each : seals) {
+    changes_.about_to_change(*each.collection);
+    each.collection->seal(each.seals, retired_, changes_.gone_keys());
+    changes_.add_gone(*each.collection);
+  }
+  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(seals.size()), std::memory_order_acq_rel);
 }
 
 void Shard::publish_stats() {
@@ -135,7 +164,7 @@ Collection& Shard::collection_of(model::KeyHash hash, std::string_view partition
   return space_.find_or_create(hash, partition_key, retired_);
 }
 
-void Shard::restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history, Block* tail) {
+void Shard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
   Collection& collection = collection_of(hash, partition_key);
   collection.restore(history, tail, retired_);
   note_size(collection, 0, 0);
@@ -297,7 +326,8 @@ void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
       if (!change.remove) collection.append(model::RowView(change.row), retired_);
     }
   } else {
-    collection.merge(changes, retired_, changes_.gone_keys());
+    const SizeDelta delta = collection.merge(changes, retired_, changes_.gone_keys());
+    add<std::uint64_t>(shared_.rows_unreadable, delta.unreadable);
     changes_.add_gone(collection);
   }
   note_size(collection, items, bytes);
@@ -369,13 +399,12 @@ void TableShard::resume() {
   if (has_work()) schedule();
 }
 
-void TableShard::restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
-                         Block* tail) {
+void TableShard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
   Shard::restore(hash, partition_key, history, tail);
   if (inherited_.empty()) return;
   Collection& collection = *space_.find(hash, partition_key);
-  const std::optional<model::RowView> meta = collection.find(schema_.inherit_from);
-  if (meta && !meta->tombstone()) learn_stamp(collection, *meta);
+  const FoundRow meta = collection.find(schema_.inherit_from);
+  if (meta.row && !meta.row->tombstone()) learn_stamp(collection, *meta.row);
 }
 
 void TableShard::wake() {
@@ -595,7 +624,12 @@ void TableShard::merge_one(Collection& collection, const model::RowView& row, st
 void TableShard::apply(Collection& collection, std::string_view row_bytes) {
   const model::RowView row(row_bytes);
   const bool newest = collection.is_append(row.sort_key());
-  const std::optional<model::RowView> present = newest ? std::nullopt : collection.find(row.sort_key());
+  const FoundRow found = newest ? FoundRow{} : collection.find(row.sort_key());
+  if (!found.status.ok()) [[unlikely]] {
+    add<std::uint64_t>(shared_.rows_unreadable, 1);
+    return;
+  }
+  const std::optional<model::RowView>& present = found.row;
   if (present) {
     if (same_content(*present, row)) {
       ++count_.repeated;
@@ -626,7 +660,9 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
 model::Status TableShard::apply(ItemWrite& write) {
   const model::KeyHash hash = model::hash_key(write.partition_key);
   Collection* collection = space_.find(hash, write.partition_key);
-  const std::optional<model::RowView> present = collection != nullptr ? collection->find(write.sort_key) : std::nullopt;
+  const FoundRow found = collection != nullptr ? collection->find(write.sort_key) : FoundRow{};
+  if (!found.status.ok()) return {model::StatusCode::kUnavailable, found.status.message()};
+  const std::optional<model::RowView>& present = found.row;
   const bool visible = present && !present->tombstone();
   const ItemWrite::Decision decision = write.decide(visible ? std::optional(present->attributes()) : std::nullopt);
   if (decision.action == ItemWrite::Action::kNone) return {};

@@ -41,8 +41,9 @@ struct Shared {
   /// Turns take no API writes: a cut is about to be made. Sequentially consistent, as in_flight where they meet: a turn
   /// counts itself, then looks here; a cut says so here, then waits for the count.
   std::atomic<bool> holding{false};
-  WriteLog* log = nullptr;  ///< Null: in memory only. Constant once there are tables.
-  Executor executor;        // last: its end waits for all turns
+  std::atomic<std::uint64_t> rows_unreadable{0};  ///< A statistic.
+  WriteLog* log = nullptr;                        ///< Null: in memory only. Constant once there are tables.
+  Executor executor;                              // last: its end waits for all turns
 };
 
 /// Acknowledges API writes when the last one of the shards that have a part of them has let it go.
@@ -102,8 +103,13 @@ class Shard {
   /// Of a durable store: what has changed since the last cut.
   Changes& changes() { return changes_; }
   /// Takes a collection that a checkpoint held. Call before anything is offered; publish_stats() once behind the last.
-  virtual void restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
-                       Block* tail);
+  virtual void restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail);
+  /// Has the writer put cold blocks in the place of others.
+  struct Seals {
+    Collection* collection = nullptr;
+    std::vector<Seal> seals;
+  };
+  void offer(std::vector<Seals> seals);
   /// Adds the turn's tally to the statistics: before anybody is told that the turn's work is done.
   void publish_stats();
 
@@ -140,7 +146,11 @@ class Shard {
 
  private:
   void turn();
+  void apply_seals();
 
+  std::atomic<bool> has_seals_{false};  ///< Exchanged by turns, so that T3 sees what was offered behind it.
+  model::Mutex seals_mutex_;
+  std::vector<Seals> seals_ GUARDED_BY(seals_mutex_);
   std::weak_ptr<void> owner_;  // constant once set
   std::atomic<bool> scheduled_{false};
   std::atomic<bool> closed_{false};
@@ -237,8 +247,7 @@ class TableShard final : public Shard {
   ~TableShard() override { drop_all(); }
 
   using Shard::offer;
-  void restore(model::KeyHash hash, std::string_view partition_key, std::span<Block* const> history,
-               Block* tail) override;
+  void restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) override;
   /// Of a durable store: under which number the log knows the table. Call before anything is offered.
   void set_table_id(std::uint32_t id) { table_id_ = id; }
   /// A hold has ended: API writes that wait are taken.

@@ -110,6 +110,7 @@ class ShardedStore final : public Store {
   StoreStats stats() const override {
     StoreStats stats;
     for (const auto& table : tables()) table->add_stats(stats);
+    stats.memory_bytes = Block::all_bytes() + cold_bytes_in_memory();
     return stats;
   }
 
@@ -153,6 +154,11 @@ class ShardedStore final : public Store {
     }
   }
 
+  /// Whether rows take more than their share of the memory budget.
+  bool is_pressed() const;
+  /// Sets memory free until the budget is kept, or nothing more can be.
+  void leave_to_the_disk(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::uint32_t interval);
+
   /// Whether nothing came to be in hand within the time.
   bool come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::int64_t timeout_ms);
   model::Status read_meta();
@@ -168,6 +174,10 @@ class ShardedStore final : public Store {
   std::uint32_t next_table_id_ GUARDED_BY(mutex_) = 1;
   std::uint32_t interval_ GUARDED_BY(mutex_) = 0;  ///< Between the last cut and the next; 0 in memory only.
   std::atomic<bool> cut_pending_{false};           ///< The last cut is not on disk.
+  // Whoever writes cuts.
+  RetireList evicted_{shared_.epochs};
+  std::size_t evict_space_ = 0;  ///< Where evicting goes on: which space of all tables, and its segment.
+  std::uint32_t evict_segment_ = 0;
 };
 
 /// The changes of an interval, encoded at the first write().
@@ -192,12 +202,15 @@ class ShardedStore::DiskCut final : public Cut {
     if (!batch_) {
       encode(positions);
       guard_.reset();  // what was replaced since the cut may go
-      tables_.clear();
       changes_.clear();
     }
     model::crash_point("cut.write");
     if (model::Status status = store_.disk_->write(*batch_); !status.ok()) return status;
     model::crash_point("cut.written");
+    for (ShardSeals& shard : seals_) shard.shard->offer(std::move(shard.seals));
+    seals_.clear();
+    store_.leave_to_the_disk(tables_, interval_);
+    tables_.clear();
     store_.cut_pending_.store(false, std::memory_order_release);  // pairs with cut()
     return {};
   }
@@ -209,7 +222,11 @@ class ShardedStore::DiskCut final : public Cut {
   void encode(std::span<const model::SourcePosition> positions) {
     DiskBatch& batch = batch_.emplace(*store_.disk_);
     for (const auto& spaces : changes_) {
-      for (const SpaceChanges& changes : spaces) append_changes(batch, changes, interval_);
+      for (const SpaceChanges& changes : spaces) {
+        append_changes(batch, changes, interval_);
+        std::vector<ShardSeals> seals = seal_settled(*store_.disk_, changes, interval_, store_.is_pressed());
+        seals_.insert(seals_.end(), std::make_move_iterator(seals.begin()), std::make_move_iterator(seals.end()));
+      }
     }
     add_names(batch, store_.shared_.names, 0, names_);
     for (const model::SourcePosition& position : positions) {
@@ -226,8 +243,31 @@ class ShardedStore::DiskCut final : public Cut {
   std::optional<EpochDomain::Guard> guard_;
   std::vector<std::shared_ptr<MemoryTable>> tables_;
   std::vector<std::vector<SpaceChanges>> changes_;
+  std::vector<ShardSeals> seals_;
   std::optional<DiskBatch> batch_;
 };
+
+bool ShardedStore::is_pressed() const {
+  return Block::all_bytes() > shared_.options.memory_budget_bytes / 2;
+}
+
+void ShardedStore::leave_to_the_disk(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::uint32_t interval) {
+  std::vector<const Space*> spaces;
+  for (const auto& table : tables) {
+    for (const Space* space : table->spaces()) spaces.push_back(space);
+  }
+  const std::uint64_t used = Block::all_bytes() + cold_bytes_in_memory();
+  std::uint64_t excess = used - std::min<std::uint64_t>(used, shared_.options.memory_budget_bytes);
+  // Twice around: the first time takes the marks of what was read.
+  for (std::size_t visited = 0; excess > 0 && visited < 2 * spaces.size(); ++visited) {
+    evict_space_ %= spaces.size();
+    evict_segment_ = evict(*spaces[evict_space_], shared_.epochs, interval, evict_segment_, excess, evicted_);
+    if (evict_segment_ < model::kSegments) break;
+    evict_segment_ = 0;
+    ++evict_space_;
+  }
+  evicted_.collect();
+}
 
 bool ShardedStore::come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::int64_t timeout_ms) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);

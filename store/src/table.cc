@@ -19,7 +19,8 @@ bool above(std::string_view key, const KeyRange::Bound& bound) {
 }
 
 /// Visits a collection's items within `range`; false: the visitor has seen enough.
-bool visit_range(const Collection& collection, const KeyRange& range, bool ascending, const Visit& visit) {
+bool visit_range(const Collection& collection, const KeyRange& range, bool ascending, const Visit& visit,
+                 model::Status& status) {
   Cursor cursor(collection);
   bool more = false;
   if (ascending) {
@@ -47,8 +48,11 @@ bool visit_range(const Collection& collection, const KeyRange& range, bool ascen
                   : range.lower && below(row.sort_key(), *range.lower)) {
       break;
     }
+    // What lies in front of a block that can't be read is as good as before it was met.
+    if (!cursor.status().ok()) break;
     if (!row.tombstone() && !visit({collection.partition_key(), row})) return false;
   }
+  if (!cursor.status().ok()) status = {model::StatusCode::kUnavailable, cursor.status().message()};
   return true;
 }
 
@@ -131,14 +135,16 @@ model::Status MemoryTable::read(std::string_view index, std::string_view partiti
   if (!from) return {model::StatusCode::kNotFound, "no such index: " + std::string(index)};
   const model::KeyHash hash = model::hash_key(partition_key);
   std::uint64_t items = 0;
+  model::Status status;
   {
     const EpochDomain::Guard guard(shared_.epochs);
     if (const Collection* collection = from->space->find(hash, partition_key)) {
-      visit_range(*collection, range, ascending, [&](const StoredItem& item) { return ++items, visit(item); });
+      visit_range(
+          *collection, range, ascending, [&](const StoredItem& item) { return ++items, visit(item); }, status);
     }
   }
   count_reads(*from, hash, items);
-  return {};
+  return status;
 }
 
 model::Status MemoryTable::scan(std::string_view index, std::uint32_t segment_begin, std::uint32_t segment_end,
@@ -156,10 +162,11 @@ model::Status MemoryTable::scan(std::string_view index, std::uint32_t segment_be
         if (collection->partition_key() == after->partition_key) range.lower = KeyRange::Bound{after->sort_key, false};
       }
       std::uint64_t items = 0;
-      const bool more =
-          visit_range(*collection, range, true, [&](const StoredItem& item) { return ++items, visit(item); });
+      model::Status status;
+      const bool more = visit_range(
+          *collection, range, true, [&](const StoredItem& item) { return ++items, visit(item); }, status);
       count_reads(*from, collection->hash(), items);
-      if (!more) return {};
+      if (!more || !status.ok()) return status;
     }
   }
   return {};
@@ -203,11 +210,17 @@ std::vector<SpaceChanges> MemoryTable::begin_interval(std::uint32_t next) {
     SpaceChanges& changes = ended.emplace_back();
     changes.id = {identity_.id, static_cast<std::uint16_t>(ended.size() - 1)};
     changes.space = &space;
-    for (const auto& shard : shards) changes.parts.push_back({&shard->changes(), shard->changes().begin(next)});
+    for (const auto& shard : shards) changes.parts.push_back({shard.get(), shard->changes().begin(next)});
   };
   end(space_, shards_);
   for (const auto& index : indexes_) end(index->space, index->shards);
   return ended;
+}
+
+std::vector<const Space*> MemoryTable::spaces() const {
+  std::vector<const Space*> spaces{&space_};
+  for (const auto& index : indexes_) spaces.push_back(&index->space);
+  return spaces;
 }
 
 std::vector<MemoryTable::Restorable> MemoryTable::restorables() {
@@ -238,6 +251,7 @@ void MemoryTable::add_stats(StoreStats& out) const {
   out.rows_conflicting += counted(counters_.conflicting);
   out.rows_late += counted(counters_.late);
   out.rows_refused += counted(counters_.refused);
+  out.rows_unreadable = counted(shared_.rows_unreadable);
   const EpochDomain::Guard guard(shared_.epochs);
   SpaceStats base;
   base.table = schema_.name;

@@ -14,7 +14,7 @@ namespace drover::store {
 /// What has changed in the key space of a table or of one index between two cuts, by shard.
 struct SpaceChanges {
   struct Part {
-    Changes* changes;
+    Shard* shard;
     Changes::Interval interval;
   };
   SpaceId id;
@@ -55,6 +55,9 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   void resume();
   /// Ends an interval between two cuts. Requires: no shard has work in hand.
   std::vector<SpaceChanges> begin_interval(std::uint32_t next);
+
+  /// All key spaces, the table's own first.
+  std::vector<const Space*> spaces() const;
 
   /// A shard and the part of a key space that it restores.
   struct Restorable {

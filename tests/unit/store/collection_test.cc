@@ -104,7 +104,7 @@ class Pair {
   }
 
   void check_find(const std::string& key) {
-    const std::optional<model::RowView> found = collection_.find(key);
+    const std::optional<model::RowView> found = collection_.find(key).row;
     const auto expected = model_.find(key);
     ASSERT_EQ(found.has_value(), expected != model_.end()) << key;
     if (found) {
@@ -335,8 +335,8 @@ TEST(Collection, TombstonesCountAsBytesAndNotAsItems) {
   EXPECT_EQ(collection.merge({&change, 1}, retired).items, -1);
   EXPECT_EQ(collection.writer.items, 0);
   EXPECT_EQ(collection.writer.bytes, static_cast<std::int64_t>(tombstone.size()));
-  ASSERT_TRUE(collection.find("a"));
-  EXPECT_TRUE(collection.find("a")->tombstone());
+  ASSERT_TRUE(collection.find("a").row);
+  EXPECT_TRUE(collection.find("a").row->tombstone());
 }
 
 // Goal: a reader that has begun sees one state, whatever the writer does meanwhile, and nothing it sees is freed.

@@ -60,14 +60,16 @@ struct CheckpointStats {
 };
 
 struct StoreStats {
-  // Every stream row (of tables, not of their indexes) is counted in one of these four …
+  // Every stream row (of tables, not of their indexes) is counted in one of these five …
   std::uint64_t rows_stored = 0;       ///< Stored under a key that had no item before.
   std::uint64_t rows_repeated = 0;     ///< Exact repeats: nothing changed.
   std::uint64_t rows_conflicting = 0;  ///< Same key, other content (or a deletion): the higher version kept.
   std::uint64_t rows_refused = 0;      ///< Would pass 400 KB with what it inherits, or can't be a key of an index.
+  std::uint64_t rows_unreadable = 0;   ///< Left out, also of indexes, since what stands at their key can't be read.
   // … and some of the stored ones here, too.
   std::uint64_t rows_late = 0;  ///< Stored in front of a collection's newest item.
   std::vector<SpaceStats> spaces;
+  std::uint64_t memory_bytes = 0;  ///< Of blocks, rows and encoded ones, of all stores of the process.
 };
 
 }  // namespace drover::store

@@ -84,8 +84,9 @@ class Table {
   virtual model::Status write(ItemWrite&& write) = 0;
 
   /// Visits the items of one collection within `range`, as of one moment, ascending or descending. `index` empty: the
-  /// table. Returns kNotFound if there is no such index; an absent collection is no error. A local index has no
-  /// collections here (answered by the caller from the table's, sorted anew).
+  /// table. Returns kNotFound if there is no such index; an absent collection is no error. kUnavailable: a block can't
+  /// be read from the disk, the visit ended in front of it. A local index has no collections here (answered by the
+  /// caller from the table's, sorted anew).
   virtual model::Status read(std::string_view index, std::string_view partition_key, const KeyRange& range,
                              bool ascending, const Visit& visit) const = 0;
 
@@ -110,6 +111,8 @@ struct StoreOptions {
   std::uint32_t workers = 0;           ///< Threads that apply; 0: one per core.
   std::uint16_t shards_per_table = 0;  ///< Shards of a new table and of each of its indexes; 0: twice the workers.
   std::size_t inbox_batches = model::kShardInboxBatchesMax;
+  /// Of a durable store: beyond it older items are on disk only, and read from there.
+  std::uint64_t memory_budget_bytes = std::uint64_t{4} << 30;
   model::ClockMs clock = &model::system_clock_ms;
 };
 
