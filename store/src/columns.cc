@@ -382,7 +382,7 @@ class Encoder {
     append_integers(shape_numbers_, {}, out);
     append_integers(log_times_, {}, out);
     append_integers(sources_, {}, out);
-    append_integers(offsets_, {}, out);
+    append_integers(offsets_, log_times_, out);
     append_integers(flags_, {}, out);
     key_heads_.append_to(out);
     key_tails_.append_to(out);
@@ -584,7 +584,10 @@ class Decoder {
   bool read_row_heads() {
     for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_}) {
       column->resize(info_.rows);
-      if (!take_integers(in_, *column, {})) return false;
+      const bool follows = column == &offsets_;
+      if (!take_integers(in_, *column,
+                         follows ? std::span<const std::uint64_t>(log_times_) : std::span<const std::uint64_t>()))
+        return false;
     }
     return key_heads_.read(in_, info_.rows) && key_tails_.read(in_, timed_rows_);
   }

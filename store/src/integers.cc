@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace drover::store {
@@ -40,15 +42,20 @@ enum class Predictor : std::uint8_t {
 struct Prediction {
   Predictor predictor = Predictor::kNone;
   bool from_reference = false;
-  std::uint64_t first = 0;  ///< kLast: what stands in front of the first value. kStep, kLine: the first value.
-  std::uint64_t step = 0;   ///< kStep: to the second value. kLine: per value, in 1 / 2^kLineShift.
+  std::uint64_t first = 0;           ///< kLast: what stands in front of the first value. kStep, kLine: the first value.
+  std::uint64_t reference_rate = 0;  ///< How fast the values go when the reference goes by 1, in 1 / 2^kRateShift.
+  std::uint64_t step = 0;            ///< kStep: to the second value. kLine: per value, in 1 / 2^kRateShift.
 };
 
-constexpr unsigned kLineShift = 16;
+constexpr unsigned kRateShift = 20;
 constexpr std::size_t kRunLengthMin = 4;  ///< Runs are tried from this mean length on.
 
+/// How far a rate leads in `run`.
+std::uint64_t scaled(std::uint64_t run, std::uint64_t rate) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(run * rate) >> kRateShift);
+}
 std::uint64_t on_line(const Prediction& prediction, std::size_t i) {
-  return prediction.first + static_cast<std::uint64_t>(static_cast<std::int64_t>(prediction.step * i) >> kLineShift);
+  return prediction.first + scaled(i, prediction.step);
 }
 
 /// Writes bits, the first one lowest.
@@ -128,10 +135,10 @@ class BitReader {
   std::int64_t bits_left_;
 };
 
-// Size classes. A number below 16 is a class of its own; from there on each power of two is parted into eight classes.
+// Size classes. A number below 8 is a class of its own; from there on each power of two is parted into four classes.
 // Before that, as many low bits are cut off as say nothing about how likely a value is.
 
-constexpr unsigned kClassBits = 3;
+constexpr unsigned kClassBits = 2;
 constexpr std::uint64_t kSingleClasses = 2u << kClassBits;
 constexpr std::size_t kClassesMax = (64 - kClassBits - 1) * (1u << kClassBits) + kSingleClasses;
 
@@ -320,28 +327,70 @@ std::size_t estimated_bits(const Prediction& prediction, std::span<const std::ui
   return bits;
 }
 
+/// How far from `middle` (zigzag) half of some of the values are.
+std::uint64_t middle_distance(std::span<const std::uint64_t> values, std::uint64_t middle) {
+  std::array<std::uint64_t, 32> distances;
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    distances[i] = zigzagged(values[i * (values.size() - 1) / distances.size()] - middle);
+  }
+  std::nth_element(distances.begin(), distances.begin() + distances.size() / 2, distances.end());
+  return distances[distances.size() / 2];
+}
+
+/// How far from `middle` the values are on average, those beyond 4 * `distance` (zigzag) left aside. Around the mean
+/// of the many, values to both sides share their classes best.
+std::uint64_t mean_distance(std::span<const std::uint64_t> values, std::uint64_t middle, std::uint64_t distance) {
+  const auto limit = static_cast<std::int64_t>(std::min(distance, std::uint64_t{1} << 40) * 2);
+  std::int64_t sum = 0;
+  std::int64_t count = 1;
+  for (const std::uint64_t value : values) {
+    const auto from_middle = static_cast<std::int64_t>(value - middle);
+    const bool near = from_middle <= limit && from_middle >= -limit;
+    sum += near ? from_middle : 0;
+    count += near ? 1 : 0;
+  }
+  return static_cast<std::uint64_t>(sum / count);
+}
+
+/// What the values are in the middle, outliers left aside.
+std::uint64_t center_of(std::span<const std::uint64_t> values) {
+  const std::uint64_t middle = middle_of(values);
+  return middle + mean_distance(values, middle, middle_distance(values, middle));
+}
+
+/// How much further a value of the second half is than that of the first half at the same place.
+std::int64_t rise_of(std::span<const std::uint64_t> values) {
+  const std::size_t half = values.size() / 2;
+  std::vector<std::uint64_t> rises(half);
+  for (std::size_t i = 0; i < half; ++i) rises[i] = values[values.size() - half + i] - values[i];
+  return static_cast<std::int64_t>(center_of(rises));
+}
+
+/// In 1 / 2^kRateShift.
+std::uint64_t rate_of(std::int64_t rise, std::int64_t run) {
+  if (run == 0) return 0;
+  constexpr __int128 kOne = 1 << kRateShift;
+  const __int128 rate = rise * kOne / run;
+  const bool nearly_one = rate > kOne - kOne / 1024 && rate < kOne + kOne / 1024;
+  return static_cast<std::uint64_t>(nearly_one ? kOne : rate);
+}
+
 Prediction make_prediction(Predictor predictor, std::span<const std::uint64_t> values) {
   Prediction prediction{.predictor = predictor};
   if (predictor != Predictor::kNone) prediction.first = values[0];
   if (predictor == Predictor::kLast) prediction.first -= values[1] - values[0];  // else a first residual like no other
   if (predictor == Predictor::kStep) prediction.step = values[1] - values[0];
-  if (predictor == Predictor::kLine) {
-    const auto rise = static_cast<std::int64_t>(values.back() - values.front());
-    prediction.step = static_cast<std::uint64_t>(rise * (std::int64_t{1} << kLineShift) /
-                                                 static_cast<std::int64_t>(values.size() - 1));
-  }
+  if (predictor == Predictor::kLine)
+    prediction.step = rate_of(rise_of(values), static_cast<std::int64_t>(values.size() - values.size() / 2));
   return prediction;
 }
 
-void improve(Prediction& best, std::size_t& best_bits, std::span<const std::uint64_t> values, bool from_reference) {
-  constexpr std::int64_t kLineRiseMax = std::int64_t{1} << (62 - kLineShift);
+void improve(Prediction& best, std::size_t& best_bits, std::span<const std::uint64_t> values,
+             std::optional<std::uint64_t> reference_rate) {
   for (const Predictor predictor : {Predictor::kNone, Predictor::kLast, Predictor::kStep, Predictor::kLine}) {
-    if (predictor == Predictor::kLine) {
-      const auto rise = static_cast<std::int64_t>(values.back() - values.front());
-      if (rise > kLineRiseMax || rise < -kLineRiseMax) continue;
-    }
     Prediction prediction = make_prediction(predictor, values);
-    prediction.from_reference = from_reference;
+    prediction.from_reference = reference_rate.has_value();
+    prediction.reference_rate = reference_rate.value_or(0);
     const std::size_t bits = estimated_bits(prediction, values);
     if (bits < best_bits) {
       best_bits = bits;
@@ -353,6 +402,7 @@ void improve(Prediction& best, std::size_t& best_bits, std::span<const std::uint
 void append_head(Packing packing, const Prediction& prediction, Bytes& out) {
   out.push_back(static_cast<char>(static_cast<unsigned>(packing) | static_cast<unsigned>(prediction.predictor) << 2 |
                                   (prediction.from_reference ? 16 : 0)));
+  if (prediction.from_reference) append_signed(out, prediction.reference_rate);
   if (prediction.predictor == Predictor::kNone) return;
   append_signed(out, prediction.first);
   if (prediction.predictor != Predictor::kLast) append_signed(out, prediction.step);
@@ -379,14 +429,9 @@ struct Coded {
 };
 
 void plan_coded(std::span<const std::uint64_t> residuals, Coded& coded) {
-  coded.middle = middle_of(residuals);
-  std::array<std::uint64_t, 32> sizes;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    sizes[i] = zigzagged(residuals[i * (residuals.size() - 1) / sizes.size()] - coded.middle);
-  }
-  std::nth_element(sizes.begin(), sizes.begin() + sizes.size() / 2, sizes.end());
-  const auto width = static_cast<unsigned>(std::bit_width(sizes[sizes.size() / 2]));
-  coded.cut = width > 4 ? width - 4 : 0;
+  coded.middle = center_of(residuals);
+  const auto width = static_cast<unsigned>(std::bit_width(middle_distance(residuals, coded.middle)));
+  coded.cut = width > kClassBits + 1 ? width - kClassBits - 1 : 0;
 
   std::array<std::uint32_t, kClassesMax> counts{};
   coded.class_numbers.resize(residuals.size());
@@ -495,12 +540,14 @@ void append_column(std::span<const std::uint64_t> values, std::span<const std::u
 
   Prediction prediction;
   std::size_t estimate = std::numeric_limits<std::size_t>::max();
-  improve(prediction, estimate, values, false);
+  improve(prediction, estimate, values, std::nullopt);
   std::vector<std::uint64_t> differences;
   if (!reference.empty()) {
     differences.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) differences[i] = values[i] - reference[i];
-    improve(prediction, estimate, differences, true);
+    const std::uint64_t rate = rate_of(rise_of(values), rise_of(reference));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      differences[i] = values[i] - scaled(reference[i] - reference[0], rate);
+    improve(prediction, estimate, differences, rate);
   }
   const std::span<const std::uint64_t> predicted = prediction.from_reference ? differences : values;
   std::vector<std::uint64_t> residuals(values.size());
@@ -646,7 +693,7 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
   if (!in.take_byte(head) || head > 31) return false;
   const auto packing = static_cast<Packing>(head & 3);
   Prediction prediction{.predictor = static_cast<Predictor>(head >> 2 & 3), .from_reference = (head & 16) != 0};
-  if (prediction.from_reference && reference.empty()) return false;
+  if (prediction.from_reference && (reference.empty() || !in.take_signed(prediction.reference_rate))) return false;
   if (prediction.predictor != Predictor::kNone && !in.take_signed(prediction.first)) return false;
   if (prediction.predictor > Predictor::kLast && !in.take_signed(prediction.step)) return false;
   bool right = false;
@@ -670,7 +717,9 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
   if (!right) return false;
   restore(prediction, values);
   if (prediction.from_reference) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += reference[i];
+    const std::uint64_t first = reference[0];
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] += scaled(reference[i] - first, prediction.reference_rate);
   }
   return true;
 }
