@@ -30,7 +30,7 @@ using model::unzigzag;
 using model::ValueTag;
 using model::zigzag;
 
-using Integers = std::vector<std::uint64_t>;
+using Integers = std::vector<std::uint64_t, model::UninitializedAllocator<std::uint64_t>>;
 
 constexpr std::size_t kHeadSizeBytes = 1 + sizeof(std::uint64_t);  // version, checksum
 constexpr std::size_t kColumnsMax = 1024;
@@ -423,38 +423,112 @@ class Encoder {
 
 // Decoding
 
-/// What a decoder does with a column of byte strings: takes one after the other.
+/// Bytes that put_bytes() may write behind what it is given, and read behind what it copies.
+constexpr std::size_t kCopySlackBytes = 16;
+static_assert(kCopySlackBytes <= kInputPaddingBytes);
+
+/// Copies 16 bytes at a time: most of what a row is put together from is shorter, and a call of memcpy costs more.
+char* put_bytes(char* out, std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += kCopySlackBytes) {
+    std::memcpy(out + at, bytes.data() + at, kCopySlackBytes);
+  }
+  return out + bytes.size();
+}
+
+char* put_digits(char* out, std::uint32_t value, unsigned digits) {
+  for (unsigned i = digits; i-- > 0; value /= 10) out[i] = static_cast<char>('0' + value % 10);
+  return out + digits;
+}
+
+/// Writes canonical times of one precision. Those of one hour share their first characters.
+template <unsigned precision>
+class TimeWriter {
+ public:
+  /// Room: kCanonicalTimeSizeBytesMax and two more.
+  char* put(char* out, std::int64_t value) {
+    std::uint64_t since_hour = static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(hour_);
+    if (since_hour >= 3'600 * kPerSecond) {
+      since_hour = static_cast<std::uint64_t>((value % kPerHour + kPerHour) % kPerHour);
+      hour_ = value - static_cast<std::int64_t>(since_hour);
+      model::format_time(text_.data(), TimeNs{hour_ * kUnitNs[precision]}, TimePrecision::kSeconds);
+    }
+    const auto seconds = static_cast<std::uint32_t>(since_hour / kPerSecond);
+    std::memcpy(out, text_.data(), 16);
+    out = put_digits(out + kHourSizeBytes, seconds / 60, 2);
+    *out++ = ':';
+    out = put_digits(out, seconds % 60, 2);
+    if constexpr (precision > 0) {
+      *out++ = '.';
+      out = put_digits(out, static_cast<std::uint32_t>(since_hour % kPerSecond), 3 * precision);
+    }
+    *out++ = 'Z';
+    return out;
+  }
+
+ private:
+  static constexpr std::uint64_t kPerSecond = 1'000'000'000 / kUnitNs[precision];
+  static constexpr std::int64_t kPerHour = 3'600 * kPerSecond;
+  static constexpr std::size_t kHourSizeBytes = 14;  // 2026-06-23T09:
+
+  std::int64_t hour_ = std::numeric_limits<std::int64_t>::min() / 2;
+  std::array<char, model::kCanonicalTimeSizeBytesMax> text_{};
+};
+
+/// A decoded column of integers; one that is the same everywhere is held once.
+class IntegerReader {
+ public:
+  bool read(Input& in, std::size_t count, std::span<const std::uint64_t> reference = {}) {
+    if (count == 0) return true;
+    std::uint64_t constant = 0;
+    if (take_constant(in, constant)) {
+      values_.assign(1, constant);
+      return true;
+    }
+    mask_ = ~std::size_t{0};
+    values_.resize(count);
+    return take_integers(in, values_, reference);
+  }
+
+  bool constant() const { return mask_ == 0; }
+  std::uint64_t operator[](std::size_t i) const { return values_[i & mask_]; }
+  /// Requires: at least one value.
+  std::uint64_t max() const { return *std::max_element(values_.begin(), values_.end()); }
+
+ private:
+  Integers values_;
+  std::size_t mask_ = 0;
+};
+
+/// A column of byte strings, taken one after the other.
 class StringReader {
  public:
   bool read(Input& in, std::size_t count) {
-    count_ = count;
     if (count == 0) return true;
     std::uint64_t entries = 0;
-    if (!in.take_varint(entries) || entries == 0 || entries > count) return false;
-    Integers sizes(entries);
-    if (!take_integers(in, sizes, {})) return false;
+    IntegerReader sizes;
+    if (!in.take_varint(entries) || entries == 0 || entries > count || !sizes.read(in, entries)) return false;
     entries_.resize(entries);
     for (std::size_t i = 0; i < entries; ++i) {
       if (!in.take_bytes(sizes[i], entries_[i])) return false;
       longest_ = std::max(longest_, entries_[i].size());
     }
     if (entries == 1) return true;
-    index_.resize(count);
-    if (!take_integers(in, index_, {})) return false;
-    return std::all_of(index_.begin(), index_.end(), [entries](std::uint64_t i) { return i < entries; });
+    return index_.read(in, count) && index_.max() < entries;
   }
 
-  std::string_view next() { return index_.empty() ? entries_[0] : entries_[index_[at_++]]; }
+  bool constant() const { return entries_.size() <= 1; }
+  std::string_view constant_value() const { return entries_.empty() ? std::string_view() : entries_[0]; }
+  std::string_view next() { return constant() ? constant_value() : entries_[index_[at_++]]; }
   std::size_t longest() const { return longest_; }
 
  private:
-  std::size_t count_ = 0;
   std::vector<std::string_view> entries_;
   std::size_t longest_ = 0;
-  Integers index_;
+  IntegerReader index_;
   std::size_t at_ = 0;
 };
 
+/// A column of numbers, taken one after the other.
 class NumberReader {
  public:
   bool read(Input& in, std::size_t count) {
@@ -462,32 +536,68 @@ class NumberReader {
     std::uint64_t common = 0;
     if (!in.take_signed(common)) return false;
     common_ = static_cast<std::int64_t>(common);
-    coefficients_.resize(count);
-    exponents_.resize(count);
-    return take_integers(in, exponents_, {}) && take_integers(in, coefficients_, {});
+    return exponents_.read(in, count) && coefficients_.read(in, count);
   }
 
-  /// Writes the next value; room: model::kNumberValueSizeBytesMax.
+  /// Whether all numbers have the column's exponent, but for the zeros that they shed.
+  bool has_common_exponent() const { return exponents_.constant() && exponents_[0] == 0; }
+  std::int64_t common_exponent() const { return common_; }
+
+  /// Writes the next number's exponent and coefficient; room: 2 * kVarintSizeBytesMax.
   char* put_next(char* out) {
-    auto coefficient = static_cast<std::int64_t>(coefficients_[at_]);
+    const auto coefficient = static_cast<std::int64_t>(coefficients_[at_]);
     const std::uint64_t given = exponents_[at_];
     ++at_;
-    std::int64_t exponent = 0;
-    if (given != 0) {
-      exponent = unzigzag(given - 1);
-    } else if (coefficient != 0) {
-      exponent = common_;
-      for (; coefficient % 10 == 0; coefficient /= 10) ++exponent;
-    }
-    *out++ = static_cast<char>(ValueTag::kNumber);
-    return model::put_varint(model::put_varint(out, zigzag(exponent)), zigzag(coefficient));
+    if (given == 0) return put_shed(out, coefficient);
+    return model::put_varint(model::put_varint(out, zigzag(unzigzag(given - 1))), zigzag(coefficient));
+  }
+
+  /// The same behind `exponent_size` bytes that are the common exponent's. Requires: has_common_exponent().
+  char* put_next_coefficient(char* out, std::size_t exponent_size) {
+    const auto coefficient = static_cast<std::int64_t>(coefficients_[at_++]);
+    if (coefficient % 10 == 0) return put_shed(out - exponent_size, coefficient);
+    return model::put_varint(out, zigzag(coefficient));
   }
 
  private:
+  char* put_shed(char* out, std::int64_t coefficient) const {
+    std::int64_t exponent = coefficient == 0 ? 0 : common_;
+    for (; coefficient % 10 == 0 && coefficient != 0; coefficient /= 10) ++exponent;
+    return model::put_varint(model::put_varint(out, zigzag(exponent)), zigzag(coefficient));
+  }
+
   std::int64_t common_ = 0;
-  Integers coefficients_;
-  Integers exponents_;
+  IntegerReader coefficients_;
+  IntegerReader exponents_;
   std::size_t at_ = 0;
+};
+
+/// The key times of all precisions, each taken one after the other.
+class TimeReader {
+ public:
+  Integers& values(std::uint8_t precision) { return values_[precision]; }
+
+  char* put_next(char* out, std::uint8_t precision) {
+    const auto value = static_cast<std::int64_t>(values_[precision][at_[precision]++]);
+    switch (precision) {
+      case 0:
+        return seconds_.put(out, value);
+      case 1:
+        return millis_.put(out, value);
+      case 2:
+        return micros_.put(out, value);
+      default:
+        return nanos_.put(out, value);
+    }
+  }
+
+ private:
+  std::array<Integers, kNoTime> values_;
+  std::array<std::size_t, kNoTime> at_{};
+  TimeWriter<0> seconds_;
+  TimeWriter<1> millis_;
+  TimeWriter<2> micros_;
+  TimeWriter<3> nanos_;
 };
 
 struct ColumnReader {
@@ -502,9 +612,21 @@ struct ColumnReader {
   }
 };
 
-struct TimeReader {
-  Integers values;
-  std::size_t at = 0;
+/// Rows of one shape are written piece by piece: bytes that all of them share, and what is each one's own.
+struct Piece {
+  enum class Own : std::uint8_t { kNothing, kKey, kTime, kNumber, kCoefficient, kString };
+
+  Bytes shared;  ///< And kCopySlackBytes behind it.
+  Own own = Own::kNothing;
+  std::uint8_t exponent_size = 0;  ///< kCoefficient: of what the shared bytes end in.
+  ColumnReader* column = nullptr;
+
+  std::string_view shared_bytes() const { return std::string_view(shared).substr(0, shared.size() - kCopySlackBytes); }
+};
+
+struct ShapeReader : Shape {
+  std::size_t rows = 0;
+  std::vector<Piece> pieces;
 };
 
 class Decoder {
@@ -512,7 +634,9 @@ class Decoder {
   explicit Decoder(Input in, const ColumnsInfo& info) : in_(in), info_(info) {}
 
   bool read() {
-    return read_columns() && read_shapes() && read_row_heads() && read_times() && read_values() && in_.size() == 0;
+    if (!read_columns() || !read_shapes() || !read_row_heads() || !read_times() || !read_values()) return false;
+    for (ShapeReader& shape : shapes_) make_pieces(shape);
+    return in_.size() == 0;
   }
 
   /// False: the rows are not of the size that the block says.
@@ -545,11 +669,11 @@ class Decoder {
 
   bool read_shapes() {
     std::uint64_t count = 0;
-    if (!in_.take_varint(count) || count > kShapesMax) return false;
+    if (!in_.take_varint(count) || count == 0 || count > kShapesMax) return false;
     shapes_.resize(count);
     std::vector<std::uint64_t> stands_in(columns_.size(), count);
     for (std::size_t number = 0; number < count; ++number) {
-      Shape& shape = shapes_[number];
+      ShapeReader& shape = shapes_[number];
       std::uint64_t columns = 0;
       if (!in_.take_byte(shape.precision) || shape.precision > kNoTime) return false;
       if (!in_.take_varint(columns) || columns > columns_.size()) return false;
@@ -560,36 +684,25 @@ class Decoder {
         shape.columns.push_back(static_cast<std::uint32_t>(column));
       }
     }
-    shape_numbers_.resize(info_.rows);
-    if (!take_integers(in_, shape_numbers_, {})) return false;
-    return count_values();
+    return shape_numbers_.read(in_, info_.rows) && shape_numbers_.max() < count && count_values();
   }
 
   bool count_values() {
-    std::vector<std::size_t> rows(shapes_.size());
-    for (const std::uint64_t number : shape_numbers_) {
-      if (number >= shapes_.size()) return false;
-      ++rows[number];
-    }
+    for (std::size_t i = 0; i < info_.rows; ++i) ++shapes_[shape_numbers_[i]].rows;
     std::size_t values = 0;
-    for (std::size_t number = 0; number < shapes_.size(); ++number) {
-      const Shape& shape = shapes_[number];
-      if (shape.precision != kNoTime) timed_rows_ += rows[number];
-      values += shape.columns.size() * rows[number];
-      for (const std::uint32_t column : shape.columns) columns_[column].values += rows[number];
+    for (const ShapeReader& shape : shapes_) {
+      if (shape.precision != kNoTime) timed_rows_ += shape.rows;
+      values += shape.columns.size() * shape.rows;
+      for (const std::uint32_t column : shape.columns) columns_[column].values += shape.rows;
     }
     return values <= kValuesMax + kColumnsMax + kColumnsRowsMax;  // raw rows go on
   }
 
   bool read_row_heads() {
-    for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_}) {
-      column->resize(info_.rows);
-      const bool follows = column == &offsets_;
-      if (!take_integers(in_, *column,
-                         follows ? std::span<const std::uint64_t>(log_times_) : std::span<const std::uint64_t>()))
-        return false;
-    }
-    return key_heads_.read(in_, info_.rows) && key_tails_.read(in_, timed_rows_);
+    log_times_.resize(info_.rows);
+    return take_integers(in_, log_times_, {}) && sources_.read(in_, info_.rows) &&
+           offsets_.read(in_, info_.rows, log_times_) && flags_.read(in_, info_.rows) &&
+           key_heads_.read(in_, info_.rows) && key_tails_.read(in_, timed_rows_);
   }
 
   bool read_times() {
@@ -599,7 +712,7 @@ class Decoder {
       if (precision != kNoTime) references[precision].push_back(in_unit(log_times_[i], precision));
     }
     for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
-      Integers& times = times_[precision].values;
+      Integers& times = times_.values(precision);
       times.resize(references[precision].size());
       if (!take_integers(in_, times, references[precision])) return false;
       const auto [min, max] = time_range(precision);
@@ -629,39 +742,96 @@ class Decoder {
 
   std::size_t row_size_bytes_max() const {
     std::size_t attributes = 0;
-    for (const Shape& shape : shapes_) {
+    for (const ShapeReader& shape : shapes_) {
       std::size_t size = 0;
       for (const std::uint32_t column : shape.columns) size += columns_[column].size_bytes_max();
       attributes = std::max(attributes, size);
     }
     return model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax + key_heads_.longest() +
-           model::kCanonicalTimeSizeBytesMax + key_tails_.longest() + attributes;
+           model::kCanonicalTimeSizeBytesMax + key_tails_.longest() + attributes + kCopySlackBytes;
   }
 
-  char* put_row(char* out, std::size_t i) {
-    const Shape& shape = shapes_[shape_numbers_[i]];
-    const model::Version version{log_times_[i] << 16 | (sources_[i] & 0xffff), offsets_[i]};
-    const std::string_view head = key_heads_.next();
-    if (shape.precision == kNoTime) {
-      out = model::put_row_head(out, version, static_cast<std::uint8_t>(flags_[i]), head);
+  std::size_t key_size(const Shape& shape, std::string_view head, std::string_view tail) const {
+    return head.size() + (shape.precision == kNoTime ? 0 : time_size(shape.precision)) + tail.size();
+  }
+
+  void make_pieces(ShapeReader& shape) {
+    if (shape.rows == 0) return;
+    Bytes shared;
+    const auto end_piece = [&](Piece::Own own, ColumnReader* column) -> Piece& {
+      shared.append(kCopySlackBytes, '\0');
+      return shape.pieces.emplace_back(Piece{std::exchange(shared, {}), own, 0, column});
+    };
+    const bool timed = shape.precision != kNoTime;
+    if (flags_.constant() && key_heads_.constant() && key_tails_.constant()) {
+      const std::string_view head = key_heads_.constant_value();
+      const std::string_view tail = timed ? key_tails_.constant_value() : std::string_view();
+      shared.push_back(static_cast<char>(flags_[0]));
+      append_varint(shared, key_size(shape, head, tail));
+      shared.append(head);
+      if (timed) end_piece(Piece::Own::kTime, nullptr);
+      shared.append(tail);
     } else {
-      const std::string_view tail = key_tails_.next();
-      out = model::put_row_prefix(out, version, static_cast<std::uint8_t>(flags_[i]),
-                                  head.size() + time_size(shape.precision) + tail.size());
-      out += head.copy(out, head.size());
-      TimeReader& times = times_[shape.precision];
-      const auto value = static_cast<std::int64_t>(times.values[times.at++]);
-      out = model::format_time(out, TimeNs{value * kUnitNs[shape.precision]}, kPrecisions[shape.precision]);
-      out += tail.copy(out, tail.size());
+      end_piece(Piece::Own::kKey, nullptr);
     }
     for (const std::uint32_t number : shape.columns) {
       ColumnReader& column = columns_[number];
-      out += column.name.copy(out, column.name.size());
-      if (column.kind == ColumnKind::kNumber) {
-        out = column.numbers.put_next(out);
+      shared.append(column.name);
+      if (column.kind != ColumnKind::kNumber) {
+        if (column.strings.constant()) {
+          shared.append(column.strings.constant_value());
+        } else {
+          end_piece(Piece::Own::kString, &column);
+        }
+        continue;
+      }
+      shared.push_back(static_cast<char>(ValueTag::kNumber));
+      if (column.numbers.has_common_exponent()) {
+        const std::size_t before = shared.size();
+        append_varint(shared, zigzag(column.numbers.common_exponent()));
+        const std::size_t size = shared.size() - before;
+        end_piece(Piece::Own::kCoefficient, &column).exponent_size = static_cast<std::uint8_t>(size);
       } else {
-        const std::string_view value = column.strings.next();
-        out += value.copy(out, value.size());
+        end_piece(Piece::Own::kNumber, &column);
+      }
+    }
+    if (!shared.empty()) end_piece(Piece::Own::kNothing, nullptr);
+  }
+
+  char* put_key(char* out, const Shape& shape, std::size_t i) {
+    const bool timed = shape.precision != kNoTime;
+    const std::string_view head = key_heads_.next();
+    const std::string_view tail = timed ? key_tails_.next() : std::string_view();
+    *out++ = static_cast<char>(flags_[i]);
+    out = put_bytes(model::put_varint(out, key_size(shape, head, tail)), head);
+    return timed ? put_bytes(times_.put_next(out, shape.precision), tail) : out;
+  }
+
+  char* put_row(char* out, std::size_t i) {
+    const model::Version version{log_times_[i] << 16 | (sources_[i] & 0xffff), offsets_[i]};
+    std::memcpy(out, &version, sizeof version);
+    out += sizeof version;
+    const ShapeReader& shape = shapes_[shape_numbers_[i]];
+    for (const Piece& piece : shape.pieces) {
+      out = put_bytes(out, piece.shared_bytes());
+      switch (piece.own) {
+        case Piece::Own::kKey:
+          out = put_key(out, shape, i);
+          break;
+        case Piece::Own::kTime:
+          out = times_.put_next(out, shape.precision);
+          break;
+        case Piece::Own::kNumber:
+          out = piece.column->numbers.put_next(out);
+          break;
+        case Piece::Own::kCoefficient:
+          out = piece.column->numbers.put_next_coefficient(out, piece.exponent_size);
+          break;
+        case Piece::Own::kString:
+          out = put_bytes(out, piece.column->strings.next());
+          break;
+        case Piece::Own::kNothing:
+          break;
       }
     }
     return out;
@@ -670,16 +840,16 @@ class Decoder {
   Input in_;
   const ColumnsInfo info_;
   std::vector<ColumnReader> columns_;
-  std::vector<Shape> shapes_;
+  std::vector<ShapeReader> shapes_;
   std::size_t timed_rows_ = 0;
-  Integers shape_numbers_;
+  IntegerReader shape_numbers_;
   Integers log_times_;
-  Integers sources_;
-  Integers offsets_;
-  Integers flags_;
+  IntegerReader sources_;
+  IntegerReader offsets_;
+  IntegerReader flags_;
   StringReader key_heads_;
   StringReader key_tails_;
-  std::array<TimeReader, kNoTime> times_;
+  TimeReader times_;
 };
 
 /// Takes what stands in front of the columns, behind version and checksum.

@@ -592,6 +592,75 @@ bool take_fixed(Input& in, std::span<std::uint64_t> values) {
   return true;
 }
 
+/// What a code that begins with some bits says. Bits that begin no code (there is one class only, or these bytes are
+/// made up) say class 0.
+struct CodeTable {
+  struct Entry {
+    std::uint8_t number;  ///< Of the class.
+    std::uint8_t length;
+    std::uint8_t more;       ///< Bits behind the code.
+    std::uint8_t size_bits;  ///< Of both.
+  };
+  unsigned code_bits = 0;  ///< Of the longest code.
+  unsigned size_bits_max = 0;
+  std::array<Entry, 1u << kCodeBitsMax> entries;
+  std::array<std::uint64_t, kClassesMax> first;
+};
+static_assert(kClassesMax <= 256);
+
+bool make_table(std::span<const std::uint8_t> lengths, unsigned cut, CodeTable& table) {
+  table.code_bits = *std::max_element(lengths.begin(), lengths.end());
+  const std::size_t size = std::size_t{1} << table.code_bits;
+  std::fill_n(table.entries.begin(), size, CodeTable::Entry{0, 1, 0, 1});
+  table.first[0] = 0;
+  const bool right = for_each_code(lengths, [&](std::size_t number, unsigned length, std::uint32_t code) {
+    const SizeClass members = size_class(number);
+    const unsigned more = members.bits + cut;
+    table.first[number] = members.first << cut;
+    table.size_bits_max = std::max(table.size_bits_max, length + more);
+    const CodeTable::Entry entry{static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(length),
+                                 static_cast<std::uint8_t>(more), static_cast<std::uint8_t>(length + more)};
+    for (std::size_t i = code; i < size; i += std::size_t{1} << length) table.entries[i] = entry;
+  });
+  return right && table.size_bits_max <= kCodeBitsMax + 63;
+}
+
+constexpr auto kLowBits = [] {
+  std::array<std::uint64_t, 64> masks{};
+  for (unsigned i = 0; i < masks.size(); ++i) masks[i] = (std::uint64_t{1} << i) - 1;
+  return masks;
+}();
+
+/// `wide`: a code with the bits behind it may be more than 56.
+template <bool wide>
+bool take_lanes(std::span<const std::string_view, 2> lanes, const CodeTable& table, std::uint64_t middle,
+                std::span<std::uint64_t> values) {
+  BitReader even(lanes[0]);
+  BitReader odd(lanes[1]);
+  const std::uint64_t mask = kLowBits[table.code_bits];
+  const auto next = [&table, mask, middle ](BitReader & bits) __attribute__((always_inline)) {
+    bits.refill();
+    const CodeTable::Entry entry = table.entries[bits.held() & mask];
+    std::uint64_t more = 0;
+    if (!wide || entry.size_bits <= 56) {
+      more = bits.held() >> entry.length & kLowBits[entry.more];
+      bits.drop(entry.size_bits);
+    } else {
+      bits.drop(entry.length);
+      more = bits.take_wide(entry.more);
+    }
+    return middle + static_cast<std::uint64_t>(unzigzag(table.first[entry.number] + more));
+  };
+  const std::size_t pairs = values.size() / 2;
+  std::uint64_t* to = values.data();
+  for (std::size_t i = 0; i < pairs; ++i, to += 2) {
+    to[0] = next(even);
+    to[1] = next(odd);
+  }
+  if (values.size() % 2 != 0) *to = next(even);
+  return !even.overrun() && !odd.overrun();
+}
+
 bool take_coded(Input& in, std::span<std::uint64_t> values) {
   std::uint64_t middle = 0;
   std::uint8_t cut = 0;
@@ -600,57 +669,15 @@ bool take_coded(Input& in, std::span<std::uint64_t> values) {
   if (!in.take_signed(middle) || !in.take_byte(cut) || cut > 60 || !take_code_lengths(in, lengths, classes)) {
     return false;
   }
-  // What a code that begins with these bits says. Bits that begin no code (there is one class only, or these bytes are
-  // made up) say class 0.
-  struct Entry {
-    std::uint16_t number;
-    std::uint8_t length;
-    std::uint8_t more;
-  };
-  const unsigned longest = *std::max_element(lengths.begin(), lengths.begin() + classes);
-  std::array<Entry, 1u << kCodeBitsMax> table;
-  std::array<std::uint64_t, kClassesMax> first;
-  std::fill_n(table.begin(), std::size_t{1} << longest, Entry{0, 1, 0});
-  first[0] = 0;
-  bool right = true;
-  right &= for_each_code({lengths.data(), classes}, [&](std::size_t number, unsigned length, std::uint32_t code) {
-    const SizeClass size = size_class(number);
-    if (size.bits + cut > 63) right = false;
-    first[number] = size.first << cut;
-    const Entry entry{static_cast<std::uint16_t>(number), static_cast<std::uint8_t>(length),
-                      static_cast<std::uint8_t>(size.bits + cut)};
-    for (std::size_t i = code; i < std::size_t{1} << longest; i += std::size_t{1} << length) table[i] = entry;
-  });
-  if (!right) return false;
+  CodeTable table;
+  if (!make_table({lengths.data(), classes}, cut, table)) return false;
   std::string_view lanes[2];
   for (std::string_view& lane : lanes) {
     std::uint64_t size = 0;
     if (!in.take_varint(size) || !in.take_bytes(size, lane)) return false;
   }
-  BitReader even(lanes[0]);
-  BitReader odd(lanes[1]);
-  const std::uint64_t mask = low_bits(~std::uint64_t{0}, longest);
-  const auto next = [&](BitReader& bits) {
-    bits.refill();
-    const Entry entry = table[bits.held() & mask];
-    const unsigned size = entry.length + entry.more;
-    std::uint64_t more = 0;
-    if (size <= 56) [[likely]] {
-      more = low_bits(bits.held() >> entry.length, entry.more);
-      bits.drop(size);
-    } else {
-      bits.drop(entry.length);
-      more = bits.take_wide(entry.more);
-    }
-    return middle + static_cast<std::uint64_t>(unzigzag(first[entry.number] + more));
-  };
-  std::size_t i = 0;
-  for (; i + 1 < values.size(); i += 2) {
-    values[i] = next(even);
-    values[i + 1] = next(odd);
-  }
-  if (i < values.size()) values[i] = next(even);
-  return !even.overrun() && !odd.overrun();
+  return table.size_bits_max <= 56 ? take_lanes<false>(lanes, table, middle, values)
+                                   : take_lanes<true>(lanes, table, middle, values);
 }
 
 bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs);
@@ -728,6 +755,11 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
 
 void append_integers(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, Bytes& out) {
   append_column(values, reference, false, out);
+}
+
+bool take_constant(Input& in, std::uint64_t& value) {
+  std::uint8_t head = 0;
+  return in.begins_with(0) && in.take_byte(head) && in.take_signed(value);
 }
 
 bool take_integers(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference) {
