@@ -92,15 +92,16 @@ Workload workload_of(const benchmark::State& state) {
 
 void BM_Encode(benchmark::State& state) {
   const auto blocks = collections(static_cast<std::size_t>(state.range(0)), workload_of(state));
+  std::vector<std::vector<model::RowView>> views;
+  for (const auto& block : blocks) views.emplace_back(block.begin(), block.end());
   std::size_t rows = 0;
   std::size_t bytes = 0;
   std::size_t at = 0;
   model::Bytes encoded;
   for (auto _ : state) {
-    const auto& block = blocks[at++ % blocks.size()];
-    const std::vector<model::RowView> views(block.begin(), block.end());
+    const auto& block = views[at++ % views.size()];
     encoded.clear();
-    encode_columns(views, encoded);
+    encode_columns(block, encoded);
     rows += block.size();
     bytes += encoded.size();
   }

@@ -90,18 +90,88 @@ std::optional<KeyTime> time_at(std::string_view key, std::size_t begin) {
   return time;
 }
 
-/// The first time in the key, looked for at `guess` before anywhere else.
-KeyTime find_time(std::string_view key, std::size_t guess) {
+KeyTime search_time(std::string_view key) {
   constexpr std::size_t kSeparator = 10;  // the T of a time
-  if (guess + kTimeSizeBytesMin <= key.size() && key[guess + kSeparator] == 'T') {
-    if (const auto time = time_at(key, guess)) return *time;
-  }
   for (std::size_t at = kSeparator; at < key.size(); ++at) {
     at = key.find('T', at);
     if (at == std::string_view::npos) break;
     if (const auto time = time_at(key, at - kSeparator)) return *time;
   }
   return {kNoTime, key.size(), key.size(), 0};
+}
+
+constexpr std::size_t kHourSizeBytes = 14;  // 2026-06-23T09:
+
+/// Finds the times in keys. One where the key in front had its own, and of the same hour, is read without a search.
+class TimeFinder {
+ public:
+  KeyTime find(std::string_view key) {
+    if (last_.precision == kNoTime || !read_in_hour(key)) {
+      last_ = search_time(key);
+      if (last_.precision != kNoTime) hour_ = key.substr(last_.begin, kHourSizeBytes);
+      hour_begin_ = last_.value - in_hour(key);
+    }
+    return last_;
+  }
+
+ private:
+  /// Digits at `at`; beyond what that many digits can say if they are none.
+  static std::uint64_t digits(std::string_view key, std::size_t at, std::size_t count) {
+    std::uint64_t value = 0;
+    bool right = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto digit = static_cast<unsigned char>(key[at + i] - '0');
+      right &= digit < 10;
+      value = value * 10 + digit;
+    }
+    return right ? value : std::numeric_limits<std::uint32_t>::max();
+  }
+
+  /// Of a canonical time at last_.
+  std::int64_t in_hour(std::string_view key) const {
+    if (last_.precision == kNoTime) return 0;
+    const std::size_t at = last_.begin + kHourSizeBytes;
+    const std::size_t fraction = std::size_t{3} * last_.precision;
+    const std::uint64_t seconds = digits(key, at, 2) * 60 + digits(key, at + 3, 2);
+    return static_cast<std::int64_t>(seconds) * (kUnitNs[0] / kUnitNs[last_.precision]) +
+           static_cast<std::int64_t>(fraction == 0 ? 0 : digits(key, at + 6, fraction));
+  }
+
+  bool read_in_hour(std::string_view key) {
+    if (key.size() < last_.end || key[last_.end - 1] != 'Z') return false;
+    if (std::memcmp(key.data() + last_.begin, hour_.data(), kHourSizeBytes) != 0) return false;
+    const std::size_t at = last_.begin + kHourSizeBytes;
+    if (key[at + 2] != ':' || digits(key, at, 2) > 59 || digits(key, at + 3, 2) > 59) return false;
+    if (last_.precision > 0) {
+      constexpr std::array<std::uint32_t, 4> kFractionEnd{1, 1'000, 1'000'000, 1'000'000'000};
+      const std::uint64_t fraction = digits(key, at + 6, std::size_t{3} * last_.precision);
+      if (key[at + 5] != '.' || fraction >= kFractionEnd[last_.precision]) return false;
+    }
+    last_.value = hour_begin_ + in_hour(key);
+    return true;
+  }
+
+  KeyTime last_;
+  std::string_view hour_;  ///< Of the last time that was searched for.
+  std::int64_t hour_begin_ = 0;
+};
+
+/// Equal strings; a call of memcmp costs more where most are short.
+bool same_bytes(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  const auto same_at = [&](std::size_t at, auto word) {
+    auto other = word;
+    std::memcpy(&word, a.data() + at, sizeof word);
+    std::memcpy(&other, b.data() + at, sizeof word);
+    return word == other;
+  };
+  if (a.size() > 16) return a == b;
+  if (a.size() >= 8) return same_at(0, std::uint64_t{}) && same_at(a.size() - 8, std::uint64_t{});
+  if (a.size() >= 4) return same_at(0, std::uint32_t{}) && same_at(a.size() - 4, std::uint32_t{});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
 }
 
 /// A log time as a column of key times may follow it.
@@ -124,7 +194,7 @@ std::uint64_t in_unit(std::uint64_t log_time_ms, std::uint8_t precision) {
 class StringColumn {
  public:
   void add(std::string_view bytes) {
-    if (entries_.empty() || entries_[last_] != bytes) {
+    if (entries_.empty() || !same_bytes(entries_[last_], bytes)) {
       const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
       if (added) entries_.push_back(bytes);
       last_ = at->second;
@@ -148,6 +218,12 @@ class StringColumn {
   std::uint32_t last_ = 0;
   Integers index_;
 };
+
+constexpr auto kPowersOfTen = [] {
+  std::array<std::int64_t, 19> powers{1};
+  for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
+  return powers;
+}();
 
 /// A column of numbers. Canonical ones lose their trailing zeros to the exponent, so that 61.5 and 61 have different
 /// ones; here all that can have the column's exponent get it, and shed the zeros again when they are decoded.
@@ -176,21 +252,30 @@ class NumberColumn {
 
  private:
   std::int64_t common_exponent() const {
-    std::vector<std::int64_t> exponents;
+    constexpr std::int64_t kLeast = -128;  // DynamoDB's numbers go from -130 on; those few are as good as outliers
+    constexpr std::int64_t kMost = 127;
+    std::array<std::uint32_t, kMost - kLeast + 1> counts{};
+    std::size_t left = 0;
     for (std::size_t i = 0; i < exponents_.size(); ++i) {
-      if (coefficients_[i] != 0) exponents.push_back(static_cast<std::int64_t>(exponents_[i]));
+      const auto exponent = std::clamp(static_cast<std::int64_t>(exponents_[i]), kLeast, kMost);
+      const std::uint32_t one = coefficients_[i] != 0 ? 1 : 0;
+      counts[static_cast<std::size_t>(exponent - kLeast)] += one;
+      left += one;
     }
-    if (exponents.empty()) return 0;
-    const auto at = exponents.begin() + static_cast<std::ptrdiff_t>(exponents.size() / kExponentShare);
-    std::nth_element(exponents.begin(), at, exponents.end());
-    return *at;
+    if (left == 0) return 0;
+    left /= kExponentShare;
+    std::size_t at = 0;
+    while (counts[at] <= left) left -= counts[at++];
+    return static_cast<std::int64_t>(at) + kLeast;
   }
 
   static std::optional<std::int64_t> scaled_to(std::int64_t common, std::int64_t coefficient, std::int64_t exponent) {
     if (coefficient == 0) return exponent == 0 ? std::optional<std::int64_t>(0) : std::nullopt;
-    if (coefficient % 10 == 0 || exponent < common || exponent - common > 18) return std::nullopt;
-    for (std::int64_t zeros = exponent - common; zeros > 0; --zeros) {
-      if (__builtin_mul_overflow(coefficient, std::int64_t{10}, &coefficient)) return std::nullopt;
+    if (coefficient % 10 == 0 || exponent < common ||
+        exponent - common >= static_cast<std::int64_t>(kPowersOfTen.size()))
+      return std::nullopt;
+    if (__builtin_mul_overflow(coefficient, kPowersOfTen[static_cast<std::size_t>(exponent - common)], &coefficient)) {
+      return std::nullopt;
     }
     return coefficient;
   }
@@ -233,16 +318,17 @@ class Encoder {
   explicit Encoder(std::span<const model::RowView> rows) : rows_(rows) {}
 
   void encode(Bytes& out) {
-    KeyTime time;
+    for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_, &shape_numbers_}) column->resize(rows_.size());
+    TimeFinder times;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const model::RowView& row = rows_[i];
       row_bytes_ += row.bytes().size();
       const model::Version version = row.version();
-      log_times_.push_back(version.time_and_source >> 16);
-      sources_.push_back(version.source().value);
-      offsets_.push_back(version.offset);
-      flags_.push_back(static_cast<unsigned char>(row.bytes()[sizeof(model::Version)]));
-      time = find_time(row.sort_key(), time.begin);
+      log_times_[i] = version.time_and_source >> 16;
+      sources_[i] = version.source().value;
+      offsets_[i] = version.offset;
+      flags_[i] = static_cast<unsigned char>(row.bytes()[sizeof(model::Version)]);
+      const KeyTime time = times.find(row.sort_key());
       add_key(row.sort_key(), time);
       add_attributes(i, time.precision);
     }
@@ -256,45 +342,54 @@ class Encoder {
     if (time.precision == kNoTime) return;
     key_tails_.add(key.substr(time.end));
     times_[time.precision].push_back(static_cast<std::uint64_t>(time.value));
-    time_references_[time.precision].push_back(in_unit(log_times_.back(), time.precision));
   }
 
   void add_attributes(std::size_t row, std::uint8_t precision) {
     const std::string_view attributes = rows_[row].attributes();
-    if (!fits(shape_, attributes, precision)) shape_ = shape_of(row, precision);
-    shape_numbers_.push_back(shape_);
-    const Shape& shape = shapes_[shape_];
-    values_ += shape.columns.size();
-    const char* at = attributes.data();
-    for (const std::uint32_t number : shape.columns) {
-      Column& column = columns_[number];
-      if (column.kind == ColumnKind::kRaw) {
-        column.strings.add(attributes);
-        break;
+    if (!fits(shape_, attributes, precision)) {
+      shape_ = shape_of(row, precision);
+      if (!fits(shape_, attributes, precision)) {  // then it is the shape of raw rows
+        fitted_.assign(1, Fitted{&columns_[shapes_[shape_].columns[0]], attributes});
       }
-      const Attribute attribute = take_attribute(at);
-      if (column.kind == ColumnKind::kValue) {
-        column.strings.add(attribute.value);
+    }
+    shape_numbers_[row] = shape_;
+    values_ += fitted_.size();
+    for (const Fitted& value : fitted_) {
+      if (value.column->kind == ColumnKind::kNumber) {
+        value.column->numbers.add(value.coefficient, value.exponent);
       } else {
-        std::uint64_t exponent = 0;
-        std::uint64_t coefficient = 0;
-        model::get_varint(model::get_varint(attribute.value.data() + 1, exponent), coefficient);
-        column.numbers.add(unzigzag(coefficient), unzigzag(exponent));
+        value.column->strings.add(value.bytes);
       }
     }
   }
 
-  /// Whether the attributes are those of a shape with a column each.
-  bool fits(std::uint32_t number, std::string_view attributes, std::uint8_t precision) const {
-    if (number >= shapes_.size() || values_ > kValuesMax) return false;
-    const Shape& shape = shapes_[number];
-    if (shape.precision != precision) return false;
+  /// Whether the attributes are those of a shape with a column each. Their values are then in fitted_.
+  bool fits(std::uint32_t number, std::string_view attributes, std::uint8_t precision) {
+    fitted_.clear();
+    if (number >= shapes_.size() || values_ > kValuesMax || shapes_[number].precision != precision) return false;
     const char* at = attributes.data();
     const char* const end = at + attributes.size();
-    for (const std::uint32_t column : shape.columns) {
-      if (at == end) return false;
-      const Attribute attribute = take_attribute(at);
-      if (columns_[column].name != attribute.name || columns_[column].kind != attribute.kind()) return false;
+    for (const std::uint32_t column_number : shapes_[number].columns) {
+      Column& column = columns_[column_number];
+      const std::string_view name = column.name;
+      if (column.kind == ColumnKind::kRaw || static_cast<std::size_t>(end - at) <= name.size()) return false;
+      if (!same_bytes(name, {at, name.size()})) return false;
+      at += name.size();
+      const bool is_number = static_cast<ValueTag>(*at) == ValueTag::kNumber;
+      if (is_number != (column.kind == ColumnKind::kNumber)) return false;
+      Fitted& value = fitted_.emplace_back();
+      value.column = &column;
+      if (is_number) {
+        std::uint64_t exponent = 0;
+        std::uint64_t coefficient = 0;
+        at = model::get_varint(model::get_varint(at + 1, exponent), coefficient);
+        value.exponent = unzigzag(exponent);
+        value.coefficient = unzigzag(coefficient);
+      } else {
+        const char* const begin = at;
+        at = model::skip_value(at);
+        value.bytes = {begin, static_cast<std::size_t>(at - begin)};
+      }
     }
     return at == end;
   }
@@ -386,7 +481,12 @@ class Encoder {
     append_integers(flags_, {}, out);
     key_heads_.append_to(out);
     key_tails_.append_to(out);
-    for (std::size_t i = 0; i < times_.size(); ++i) append_integers(times_[i], time_references_[i], out);
+    std::array<Integers, kNoTime> references;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::uint8_t precision = shapes_[shape_numbers_[i]].precision;
+      if (precision != kNoTime) references[precision].push_back(in_unit(log_times_[i], precision));
+    }
+    for (std::size_t i = 0; i < times_.size(); ++i) append_integers(times_[i], references[i], out);
     for (Column& column : columns_) {
       column.strings.append_to(out);
       column.numbers.append_to(out);
@@ -396,6 +496,13 @@ class Encoder {
     std::memcpy(out.data() + begin + 1, &checksum, sizeof checksum);
   }
 
+  /// A row's value and its column.
+  struct Fitted {
+    Column* column = nullptr;
+    std::string_view bytes;
+    std::int64_t coefficient = 0;
+    std::int64_t exponent = 0;
+  };
   struct Look {
     std::uint32_t rows = 0;
     std::optional<std::uint32_t> shape;
@@ -407,6 +514,7 @@ class Encoder {
   std::deque<Column> columns_;
   std::vector<Shape> shapes_;
   std::uint32_t shape_ = 0;  ///< Of the last row.
+  std::vector<Fitted> fitted_;
   std::unordered_map<std::string, Look> looks_;
   std::unordered_map<std::string, std::uint32_t> column_numbers_;
   std::array<std::optional<std::uint32_t>, kNoTime + 1> raw_shapes_;
@@ -418,7 +526,6 @@ class Encoder {
   StringColumn key_heads_;
   StringColumn key_tails_;
   std::array<Integers, kNoTime> times_;
-  std::array<Integers, kNoTime> time_references_;
 };
 
 // Decoding
@@ -468,7 +575,6 @@ class TimeWriter {
  private:
   static constexpr std::uint64_t kPerSecond = 1'000'000'000 / kUnitNs[precision];
   static constexpr std::int64_t kPerHour = 3'600 * kPerSecond;
-  static constexpr std::size_t kHourSizeBytes = 14;  // 2026-06-23T09:
 
   std::int64_t hour_ = std::numeric_limits<std::int64_t>::min() / 2;
   std::array<char, model::kCanonicalTimeSizeBytesMax> text_{};
@@ -624,6 +730,9 @@ struct Piece {
   std::string_view shared_bytes() const { return std::string_view(shared).substr(0, shared.size() - kCopySlackBytes); }
 };
 
+/// A longer string is not copied into pieces, of which there may be many.
+constexpr std::size_t kSharedSizeBytesMax = 256;
+
 struct ShapeReader : Shape {
   std::size_t rows = 0;
   std::vector<Piece> pieces;
@@ -763,7 +872,8 @@ class Decoder {
       return shape.pieces.emplace_back(Piece{std::exchange(shared, {}), own, 0, column});
     };
     const bool timed = shape.precision != kNoTime;
-    if (flags_.constant() && key_heads_.constant() && key_tails_.constant()) {
+    if (flags_.constant() && key_heads_.constant() && key_tails_.constant() &&
+        key_heads_.longest() + key_tails_.longest() <= kSharedSizeBytesMax) {
       const std::string_view head = key_heads_.constant_value();
       const std::string_view tail = timed ? key_tails_.constant_value() : std::string_view();
       shared.push_back(static_cast<char>(flags_[0]));
@@ -778,7 +888,7 @@ class Decoder {
       ColumnReader& column = columns_[number];
       shared.append(column.name);
       if (column.kind != ColumnKind::kNumber) {
-        if (column.strings.constant()) {
+        if (column.strings.constant() && column.strings.longest() <= kSharedSizeBytesMax) {
           shared.append(column.strings.constant_value());
         } else {
           end_piece(Piece::Own::kString, &column);

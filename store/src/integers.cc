@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdlib>
 #include <limits>
-#include <optional>
+#include <utility>
 #include <vector>
 
 namespace drover::store {
@@ -22,6 +22,9 @@ std::uint64_t zigzagged(std::uint64_t value) {
 void append_signed(Bytes& out, std::uint64_t value) {
   append_varint(out, zigzagged(value));
 }
+
+/// Working memory of a call.
+using Scratch = std::vector<std::uint64_t, model::UninitializedAllocator<std::uint64_t>>;
 
 /// How the residuals are packed. With what was predicted, the first byte of a column.
 enum class Packing : std::uint8_t {
@@ -49,6 +52,7 @@ struct Prediction {
 
 constexpr unsigned kRateShift = 20;
 constexpr std::size_t kRunLengthMin = 4;  ///< Runs are tried from this mean length on.
+constexpr std::size_t kRunBits = 12;      ///< What a run mostly takes at most; a value of its own takes one at least.
 
 /// How far a rate leads in `run`.
 std::uint64_t scaled(std::uint64_t run, std::uint64_t rate) {
@@ -142,16 +146,24 @@ constexpr unsigned kClassBits = 2;
 constexpr std::uint64_t kSingleClasses = 2u << kClassBits;
 constexpr std::size_t kClassesMax = (64 - kClassBits - 1) * (1u << kClassBits) + kSingleClasses;
 
+static_assert(kClassesMax <= 256, "a class number is a byte");
+
 struct SizeClass {
   std::uint64_t first = 0;  ///< Its smallest member.
   unsigned bits = 0;        ///< That choose a member.
 };
 
-std::size_t class_of(std::uint64_t value) {
+constexpr std::size_t class_of(std::uint64_t value) {
   if (value < kSingleClasses) return value;
   const unsigned bits = static_cast<unsigned>(std::bit_width(value)) - 1 - kClassBits;
   return (std::size_t{bits} << kClassBits) + (value >> bits);
 }
+constexpr auto kNearClasses = [] {
+  std::array<std::uint8_t, 64> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint8_t>(class_of(i));
+  return numbers;
+}();
+
 SizeClass size_class(std::size_t number) {
   if (number < kSingleClasses) return {number, 0};
   const auto bits = static_cast<unsigned>((number >> kClassBits) - 1);
@@ -282,59 +294,83 @@ bool take_code_lengths(Input& in, CodeLengths& lengths, std::size_t& count) {
   return true;
 }
 
-/// A middle one of some of the values: good enough to lay a distribution around, whatever outliers there are.
-std::uint64_t middle_of(std::span<const std::uint64_t> values) {
-  constexpr std::size_t kSample = 31;
-  std::array<std::int64_t, kSample> sample;
-  const std::size_t n = std::min(values.size(), kSample);
-  for (std::size_t i = 0; i < n; ++i) sample[i] = static_cast<std::int64_t>(values[i * (values.size() - 1) / n]);
-  std::nth_element(sample.begin(), sample.begin() + n / 2, sample.begin() + n);
-  return static_cast<std::uint64_t>(sample[n / 2]);
+/// By the smallest network of exchanges (Paeth, "Median finding on a 3×3 grid"): no branch that could be foretold
+/// badly.
+std::int64_t median_of(std::array<std::int64_t, 9> v) {
+  const auto order = [&v](std::size_t a, std::size_t b) {
+    const std::int64_t low = std::min(v[a], v[b]);
+    v[b] = std::max(v[a], v[b]);
+    v[a] = low;
+  };
+  order(1, 2), order(4, 5), order(7, 8), order(0, 1), order(3, 4), order(6, 7), order(1, 2), order(4, 5), order(7, 8);
+  order(0, 3), order(5, 8), order(4, 7), order(3, 6), order(1, 4), order(2, 5), order(4, 7), order(4, 2), order(6, 4);
+  order(4, 2);
+  return v[4];
 }
 
-/// Residual i, from values that are as they came or differences from the reference.
-std::uint64_t residual(const Prediction& prediction, std::span<const std::uint64_t> values, std::size_t i) {
+/// A middle one of some of the values: good enough to begin with, whatever outliers there are.
+std::uint64_t middle_of(std::span<const std::uint64_t> values) {
+  std::array<std::int64_t, 9> sample;
+  for (std::size_t i = 0; i < 9; ++i) sample[i] = static_cast<std::int64_t>(values[i * (values.size() - 1) / 8]);
+  return static_cast<std::uint64_t>(median_of(sample));
+}
+
+/// Writes residuals [begin, begin + out.size()) of values that are as they came or differences from the reference.
+void predict(const Prediction& prediction, std::span<const std::uint64_t> values, std::size_t begin,
+             std::span<std::uint64_t> out) {
+  const std::uint64_t* const from = values.data() + begin;
+  const std::size_t count = out.size();
   switch (prediction.predictor) {
     case Predictor::kNone:
-      return values[i];
+      std::copy_n(from, count, out.begin());
+      break;
     case Predictor::kLast:
-      return i == 0 ? values[0] - prediction.first : values[i] - values[i - 1];
+      for (std::size_t i = begin == 0 ? 1 : 0; i < count; ++i) out[i] = from[i] - from[i - 1];
+      if (begin == 0) out[0] = values[0] - prediction.first;
+      break;
     case Predictor::kStep:
-      return i < 2 ? 0 : values[i] - 2 * values[i - 1] + values[i - 2];
+      for (std::size_t i = begin == 0 ? 2 : 0; i < count; ++i) out[i] = from[i] - 2 * from[i - 1] + from[i - 2];
+      if (begin == 0) out[0] = out[1] = 0;
+      break;
     case Predictor::kLine:
-      return values[i] - on_line(prediction, i);
+      for (std::size_t i = 0; i < count; ++i) out[i] = from[i] - on_line(prediction, begin + i);
+      break;
   }
-  return 0;
 }
 
-/// About how many bits a packing would take per value, from a few stretches of the column.
-std::size_t estimated_bits(const Prediction& prediction, std::span<const std::uint64_t> values) {
+/// About how a prediction fits, from a few stretches of the column.
+struct Fit {
+  std::size_t bits = std::numeric_limits<std::size_t>::max();  ///< That the residuals in these stretches would take.
+  bool rises = false;                                          ///< The residuals lie on one side of 0.
+};
+
+Fit fit_of(const Prediction& prediction, std::span<const std::uint64_t> values) {
   constexpr std::size_t kStretches = 4;
   constexpr std::size_t kStretch = 16;
   std::array<std::uint64_t, kStretches * kStretch> sample;
-  std::size_t n = 0;
+  const std::size_t n = std::min(values.size(), sample.size());
   if (values.size() <= sample.size()) {
-    for (; n < values.size(); ++n) sample[n] = residual(prediction, values, n);
+    predict(prediction, values, 0, {sample.data(), n});
   } else {
     for (std::size_t stretch = 0; stretch < kStretches; ++stretch) {
       const std::size_t begin = stretch * (values.size() - kStretch) / (kStretches - 1);
-      for (std::size_t i = 0; i < kStretch; ++i) sample[n++] = residual(prediction, values, begin + i);
+      predict(prediction, values, begin, {sample.data() + stretch * kStretch, kStretch});
     }
   }
   const std::uint64_t middle = middle_of({sample.data(), n});
   std::size_t bits = 0;
   for (std::size_t i = 0; i < n; ++i) bits += std::bit_width(zigzagged(sample[i] - middle));
-  return bits;
+  return {bits, static_cast<std::size_t>(std::bit_width(zigzagged(middle))) * n > bits};
 }
 
 /// How far from `middle` (zigzag) half of some of the values are.
 std::uint64_t middle_distance(std::span<const std::uint64_t> values, std::uint64_t middle) {
-  std::array<std::uint64_t, 32> distances;
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    distances[i] = zigzagged(values[i * (values.size() - 1) / distances.size()] - middle);
+  std::array<std::int64_t, 9> distances;
+  for (std::size_t i = 0; i < 9; ++i) {
+    const std::uint64_t distance = zigzagged(values[(2 * i + 1) * (values.size() - 1) / 18] - middle);
+    distances[i] = static_cast<std::int64_t>(distance >> 1);
   }
-  std::nth_element(distances.begin(), distances.begin() + distances.size() / 2, distances.end());
-  return distances[distances.size() / 2];
+  return static_cast<std::uint64_t>(median_of(distances)) << 1;
 }
 
 /// How far from `middle` the values are on average, those beyond 4 * `distance` (zigzag) left aside. Around the mean
@@ -361,7 +397,7 @@ std::uint64_t center_of(std::span<const std::uint64_t> values) {
 /// How much further a value of the second half is than that of the first half at the same place.
 std::int64_t rise_of(std::span<const std::uint64_t> values) {
   const std::size_t half = values.size() / 2;
-  std::vector<std::uint64_t> rises(half);
+  Scratch rises(half);
   for (std::size_t i = 0; i < half; ++i) rises[i] = values[values.size() - half + i] - values[i];
   return static_cast<std::int64_t>(center_of(rises));
 }
@@ -385,18 +421,24 @@ Prediction make_prediction(Predictor predictor, std::span<const std::uint64_t> v
   return prediction;
 }
 
-void improve(Prediction& best, std::size_t& best_bits, std::span<const std::uint64_t> values,
-             std::optional<std::uint64_t> reference_rate) {
-  for (const Predictor predictor : {Predictor::kNone, Predictor::kLast, Predictor::kStep, Predictor::kLine}) {
-    Prediction prediction = make_prediction(predictor, values);
-    prediction.from_reference = reference_rate.has_value();
-    prediction.reference_rate = reference_rate.value_or(0);
-    const std::size_t bits = estimated_bits(prediction, values);
-    if (bits < best_bits) {
-      best_bits = bits;
-      best = prediction;
-    }
-  }
+/// The best prediction without a look at the reference, and how it fits. Most columns rise or don't: a line is tried
+/// for the first ones only.
+std::pair<Prediction, Fit> best_prediction(std::span<const std::uint64_t> values) {
+  Prediction best = make_prediction(Predictor::kNone, values);
+  Fit best_fit = fit_of(best, values);
+  const auto try_out = [&](Predictor predictor) {
+    const Prediction prediction = make_prediction(predictor, values);
+    const Fit fit = fit_of(prediction, values);
+    if (fit.bits >= best_fit.bits) return false;
+    best_fit = fit;
+    best = prediction;
+    return true;
+  };
+  if (!try_out(Predictor::kLast)) return {best, best_fit};
+  const bool rises = best_fit.rises;
+  try_out(Predictor::kStep);
+  if (rises) try_out(Predictor::kLine);
+  return {best, best_fit};
 }
 
 void append_head(Packing packing, const Prediction& prediction, Bytes& out) {
@@ -424,8 +466,8 @@ struct Coded {
   unsigned cut = 0;  ///< Low bits that are no part of the class.
   std::size_t classes = 0;
   CodeLengths lengths;
-  std::vector<std::uint16_t> class_numbers;
-  std::size_t size_bytes = 0;  ///< About, of everything.
+  model::ByteBuffer class_numbers;  ///< Of each residual, as a byte.
+  std::size_t size_bytes = 0;       ///< About, of everything.
 };
 
 void plan_coded(std::span<const std::uint64_t> residuals, Coded& coded) {
@@ -436,8 +478,9 @@ void plan_coded(std::span<const std::uint64_t> residuals, Coded& coded) {
   std::array<std::uint32_t, kClassesMax> counts{};
   coded.class_numbers.resize(residuals.size());
   for (std::size_t i = 0; i < residuals.size(); ++i) {
-    const std::size_t number = class_of(zigzagged(residuals[i] - coded.middle) >> coded.cut);
-    coded.class_numbers[i] = static_cast<std::uint16_t>(number);
+    const std::uint64_t size = zigzagged(residuals[i] - coded.middle) >> coded.cut;
+    const std::size_t number = size < kNearClasses.size() ? kNearClasses[size] : class_of(size);
+    coded.class_numbers[i] = static_cast<char>(number);
     ++counts[number];
   }
   coded.classes = kClassesMax;
@@ -464,12 +507,11 @@ void append_coded(std::span<const std::uint64_t> residuals, const Coded& coded, 
   for_each_code({coded.lengths.data(), coded.classes}, [&](std::size_t i, unsigned length, std::uint32_t bits) {
     codes[i] = {bits, static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(size_class(i).bits + coded.cut)};
   });
-  Bytes lane;
+  model::ByteBuffer lane(residuals.size() / 2 * 9 + 32);
   for (std::size_t turn = 0; turn < 2; ++turn) {
-    lane.resize(residuals.size() / 2 * 9 + 32);
     BitWriter bits(lane.data());
     for (std::size_t i = turn; i < residuals.size(); i += 2) {
-      const Code& code = codes[coded.class_numbers[i]];
+      const Code& code = codes[static_cast<std::uint8_t>(coded.class_numbers[i])];
       const std::uint64_t more = low_bits(zigzagged(residuals[i] - coded.middle), code.more);
       if (code.more + code.length <= 56) {
         bits.put(code.bits | more << code.length, code.length + code.more);
@@ -478,9 +520,9 @@ void append_coded(std::span<const std::uint64_t> residuals, const Coded& coded, 
         bits.put_wide(more, code.more);
       }
     }
-    lane.resize(static_cast<std::size_t>(bits.finish() - lane.data()));
-    append_varint(out, lane.size());
-    out.append(lane);
+    const auto size = static_cast<std::size_t>(bits.finish() - lane.data());
+    append_varint(out, size);
+    out.append(lane.data(), size);
   }
 }
 
@@ -494,8 +536,8 @@ void append_column(std::span<const std::uint64_t> values, std::span<const std::u
                    Bytes& out);
 
 void append_runs(std::span<const std::uint64_t> values, const Prediction& prediction, Bytes& out) {
-  std::vector<std::uint64_t> heads;
-  std::vector<std::uint64_t> lengths;
+  Scratch heads;
+  Scratch lengths;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i == 0 || values[i] != values[i - 1]) {
       heads.push_back(values[i]);
@@ -516,11 +558,14 @@ void append_constant(std::uint64_t value, const Prediction& prediction, Bytes& o
 
 /// Residuals in the smaller of the two packings that say each one.
 void append_each(std::span<const std::uint64_t> residuals, const Prediction& prediction, Bytes& out) {
-  const auto signed_less = [](std::uint64_t a, std::uint64_t b) {
-    return static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b);
-  };
-  const auto [least, most] = std::minmax_element(residuals.begin(), residuals.end(), signed_less);
-  const auto width = static_cast<unsigned>(std::bit_width(*most - *least));
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most = std::numeric_limits<std::int64_t>::min();
+  for (const std::uint64_t value : residuals) {
+    least = std::min(least, static_cast<std::int64_t>(value));
+    most = std::max(most, static_cast<std::int64_t>(value));
+  }
+  const auto base = static_cast<std::uint64_t>(least);
+  const auto width = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(most) - base));
   Coded coded;
   plan_coded(residuals, coded);
   if (coded.size_bytes < residuals.size() * width / 8 + 4) {
@@ -528,7 +573,7 @@ void append_each(std::span<const std::uint64_t> residuals, const Prediction& pre
     append_coded(residuals, coded, out);
   } else {
     append_head(Packing::kFixed, prediction, out);
-    append_fixed(residuals, *least, width, out);
+    append_fixed(residuals, base, width, out);
   }
 }
 
@@ -538,33 +583,37 @@ void append_column(std::span<const std::uint64_t> values, std::span<const std::u
   const std::size_t value_runs = runs_of(values);
   if (value_runs == 1) return append_constant(values[0], {}, out);
 
-  Prediction prediction;
-  std::size_t estimate = std::numeric_limits<std::size_t>::max();
-  improve(prediction, estimate, values, std::nullopt);
-  std::vector<std::uint64_t> differences;
+  auto [prediction, fit] = best_prediction(values);
+  Scratch differences;
   if (!reference.empty()) {
     differences.resize(values.size());
     const std::uint64_t rate = rate_of(rise_of(values), rise_of(reference));
     for (std::size_t i = 0; i < values.size(); ++i)
       differences[i] = values[i] - scaled(reference[i] - reference[0], rate);
-    improve(prediction, estimate, differences, rate);
+    if (auto [other, other_fit] = best_prediction(differences); other_fit.bits < fit.bits) {
+      prediction = other;
+      prediction.from_reference = true;
+      prediction.reference_rate = rate;
+    }
   }
-  const std::span<const std::uint64_t> predicted = prediction.from_reference ? differences : values;
-  std::vector<std::uint64_t> residuals(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) residuals[i] = residual(prediction, predicted, i);
+  Scratch residuals(values.size());
+  predict(prediction, prediction.from_reference ? differences : values, 0, residuals);
   const std::size_t runs = runs_of(residuals);
   if (runs == 1) return append_constant(residuals[0], prediction, out);
 
+  const std::size_t fewest_runs = std::min(value_runs, runs);
+  const bool try_runs = !in_runs && fewest_runs * kRunLengthMin <= values.size();
+  const bool only_runs = try_runs && fewest_runs * kRunBits <= values.size();
   const std::size_t begin = out.size();
-  append_each(residuals, prediction, out);
-  if (in_runs || std::min(value_runs, runs) * kRunLengthMin > values.size()) return;
+  if (!only_runs) append_each(residuals, prediction, out);
+  if (!try_runs) return;
   Bytes as_runs;
   if (runs < value_runs) {
     append_runs(residuals, prediction, as_runs);
   } else {
     append_runs(values, {}, as_runs);
   }
-  if (as_runs.size() < out.size() - begin) {
+  if (only_runs || as_runs.size() < out.size() - begin) {
     out.resize(begin);
     out.append(as_runs);
   }
@@ -606,8 +655,6 @@ struct CodeTable {
   std::array<Entry, 1u << kCodeBitsMax> entries;
   std::array<std::uint64_t, kClassesMax> first;
 };
-static_assert(kClassesMax <= 256);
-
 bool make_table(std::span<const std::uint8_t> lengths, unsigned cut, CodeTable& table) {
   table.code_bits = *std::max_element(lengths.begin(), lengths.end());
   const std::size_t size = std::size_t{1} << table.code_bits;
@@ -685,7 +732,7 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
 bool take_runs(Input& in, std::span<std::uint64_t> values) {
   std::uint64_t runs = 0;
   if (!in.take_varint(runs) || runs > values.size()) return false;
-  std::vector<std::uint64_t> columns(2 * runs);
+  Scratch columns(2 * runs);
   const std::span<std::uint64_t> heads(columns.data(), runs);
   const std::span<std::uint64_t> lengths(columns.data() + runs, runs);
   if (!take_column(in, heads, {}, true) || !take_column(in, lengths, {}, true)) return false;
