@@ -194,16 +194,16 @@ std::uint64_t in_unit(std::uint64_t log_time_ms, std::uint8_t precision) {
 class StringColumn {
  public:
   void add(std::string_view bytes) {
-    if (entries_.empty() || !same_bytes(entries_[last_], bytes)) {
-      const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
-      if (added) entries_.push_back(bytes);
-      last_ = at->second;
+    if (entries_.empty() || !same_bytes(entries_[last_], bytes)) last_ = number_of(bytes);
+    if (entries_.size() > 1) {
+      if (index_.empty()) index_.assign(size_, 0);
+      index_.push_back(last_);
     }
-    index_.push_back(last_);
+    ++size_;
   }
 
   void append_to(Bytes& out) const {
-    if (index_.empty()) return;
+    if (size_ == 0) return;
     append_varint(out, entries_.size());
     Integers sizes;
     for (const std::string_view entry : entries_) sizes.push_back(entry.size());
@@ -213,10 +213,17 @@ class StringColumn {
   }
 
  private:
+  std::uint32_t number_of(std::string_view bytes) {
+    const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
+    if (added) entries_.push_back(bytes);
+    return at->second;
+  }
+
   std::vector<std::string_view> entries_;
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
   std::uint32_t last_ = 0;
-  Integers index_;
+  std::size_t size_ = 0;
+  Integers index_;  ///< From the second entry on.
 };
 
 constexpr auto kPowersOfTen = [] {
@@ -251,22 +258,23 @@ class NumberColumn {
   }
 
  private:
+  /// The least one, unless it is that of a few: those would make all others longer.
   std::int64_t common_exponent() const {
-    constexpr std::int64_t kLeast = -128;  // DynamoDB's numbers go from -130 on; those few are as good as outliers
-    constexpr std::int64_t kMost = 127;
-    std::array<std::uint32_t, kMost - kLeast + 1> counts{};
-    std::size_t left = 0;
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    std::int64_t least = kNone;
+    std::size_t count = 0;
     for (std::size_t i = 0; i < exponents_.size(); ++i) {
-      const auto exponent = std::clamp(static_cast<std::int64_t>(exponents_[i]), kLeast, kMost);
-      const std::uint32_t one = coefficients_[i] != 0 ? 1 : 0;
-      counts[static_cast<std::size_t>(exponent - kLeast)] += one;
-      left += one;
+      least = std::min(least, coefficients_[i] != 0 ? static_cast<std::int64_t>(exponents_[i]) : kNone);
     }
-    if (left == 0) return 0;
-    left /= kExponentShare;
-    std::size_t at = 0;
-    while (counts[at] <= left) left -= counts[at++];
-    return static_cast<std::int64_t>(at) + kLeast;
+    if (least == kNone) return 0;
+    for (const std::uint64_t exponent : exponents_) count += exponent == static_cast<std::uint64_t>(least) ? 1 : 0;
+    if (count * kExponentShare > exponents_.size()) return least;
+    Integers sorted = exponents_;
+    const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / kExponentShare);
+    std::nth_element(sorted.begin(), at, sorted.end(), [](std::uint64_t a, std::uint64_t b) {
+      return static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b);
+    });
+    return static_cast<std::int64_t>(*at);
   }
 
   static std::optional<std::int64_t> scaled_to(std::int64_t common, std::int64_t coefficient, std::int64_t exponent) {
@@ -536,15 +544,30 @@ static_assert(kCopySlackBytes <= kInputPaddingBytes);
 
 /// Copies 16 bytes at a time: most of what a row is put together from is shorter, and a call of memcpy costs more.
 char* put_bytes(char* out, std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size(); at += kCopySlackBytes) {
+  std::memcpy(out, bytes.data(), kCopySlackBytes);
+  for (std::size_t at = kCopySlackBytes; at < bytes.size(); at += kCopySlackBytes) {
     std::memcpy(out + at, bytes.data() + at, kCopySlackBytes);
   }
   return out + bytes.size();
 }
 
-char* put_digits(char* out, std::uint32_t value, unsigned digits) {
-  for (unsigned i = digits; i-- > 0; value /= 10) out[i] = static_cast<char>('0' + value % 10);
-  return out + digits;
+constexpr auto kTwoDigits = [] {
+  std::array<char, 200> digits{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    digits[2 * i] = static_cast<char>('0' + i / 10);
+    digits[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return digits;
+}();
+
+char* put_two_digits(char* out, std::uint32_t value) {
+  std::memcpy(out, &kTwoDigits[std::size_t{2} * value], 2);
+  return out + 2;
+}
+
+char* put_three_digits(char* out, std::uint32_t value) {
+  *out = static_cast<char>('0' + value / 100);
+  return put_two_digits(out + 1, value % 100);
 }
 
 /// Writes canonical times of one precision. Those of one hour share their first characters.
@@ -561,12 +584,15 @@ class TimeWriter {
     }
     const auto seconds = static_cast<std::uint32_t>(since_hour / kPerSecond);
     std::memcpy(out, text_.data(), 16);
-    out = put_digits(out + kHourSizeBytes, seconds / 60, 2);
+    out = put_two_digits(out + kHourSizeBytes, seconds / 60);
     *out++ = ':';
-    out = put_digits(out, seconds % 60, 2);
+    out = put_two_digits(out, seconds % 60);
     if constexpr (precision > 0) {
+      const auto fraction = static_cast<std::uint32_t>(since_hour % kPerSecond);
       *out++ = '.';
-      out = put_digits(out, static_cast<std::uint32_t>(since_hour % kPerSecond), 3 * precision);
+      if constexpr (precision > 2) out = put_three_digits(out, fraction / 1'000'000);
+      if constexpr (precision > 1) out = put_three_digits(out, fraction / 1'000 % 1'000);
+      out = put_three_digits(out, fraction % 1'000);
     }
     *out++ = 'Z';
     return out;
@@ -662,7 +688,11 @@ class NumberReader {
   char* put_next_coefficient(char* out, std::size_t exponent_size) {
     const auto coefficient = static_cast<std::int64_t>(coefficients_[at_++]);
     if (coefficient % 10 == 0) return put_shed(out - exponent_size, coefficient);
-    return model::put_varint(out, zigzag(coefficient));
+    const std::uint64_t value = zigzag(coefficient);
+    if (value >= 0x4000) return model::put_varint(out, value);
+    out[0] = static_cast<char>(value >= 0x80 ? value | 0x80 : value);
+    out[1] = static_cast<char>(value >> 7);
+    return out + (value >= 0x80 ? 2 : 1);
   }
 
  private:
@@ -722,12 +752,11 @@ struct ColumnReader {
 struct Piece {
   enum class Own : std::uint8_t { kNothing, kKey, kTime, kNumber, kCoefficient, kString };
 
-  Bytes shared;  ///< And kCopySlackBytes behind it.
+  const char* shared = nullptr;  ///< With kCopySlackBytes behind them.
+  std::uint32_t shared_size = 0;
   Own own = Own::kNothing;
   std::uint8_t exponent_size = 0;  ///< kCoefficient: of what the shared bytes end in.
   ColumnReader* column = nullptr;
-
-  std::string_view shared_bytes() const { return std::string_view(shared).substr(0, shared.size() - kCopySlackBytes); }
 };
 
 /// A longer string is not copied into pieces, of which there may be many.
@@ -868,8 +897,10 @@ class Decoder {
     if (shape.rows == 0) return;
     Bytes shared;
     const auto end_piece = [&](Piece::Own own, ColumnReader* column) -> Piece& {
+      const auto size = static_cast<std::uint32_t>(shared.size());
       shared.append(kCopySlackBytes, '\0');
-      return shape.pieces.emplace_back(Piece{std::exchange(shared, {}), own, 0, column});
+      shared_.push_back(std::exchange(shared, {}));
+      return shape.pieces.emplace_back(Piece{shared_.back().data(), size, own, 0, column});
     };
     const bool timed = shape.precision != kNoTime;
     if (flags_.constant() && key_heads_.constant() && key_tails_.constant() &&
@@ -923,7 +954,7 @@ class Decoder {
     out += sizeof version;
     const ShapeReader& shape = shapes_[shape_numbers_[i]];
     for (const Piece& piece : shape.pieces) {
-      out = put_bytes(out, piece.shared_bytes());
+      out = put_bytes(out, {piece.shared, piece.shared_size});
       switch (piece.own) {
         case Piece::Own::kKey:
           out = put_key(out, shape, i);
@@ -960,6 +991,7 @@ class Decoder {
   StringReader key_heads_;
   StringReader key_tails_;
   TimeReader times_;
+  std::deque<Bytes> shared_;  ///< Of all pieces.
 };
 
 /// Takes what stands in front of the columns, behind version and checksum.

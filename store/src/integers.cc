@@ -318,22 +318,23 @@ std::uint64_t middle_of(std::span<const std::uint64_t> values) {
 /// Writes residuals [begin, begin + out.size()) of values that are as they came or differences from the reference.
 void predict(const Prediction& prediction, std::span<const std::uint64_t> values, std::size_t begin,
              std::span<std::uint64_t> out) {
-  const std::uint64_t* const from = values.data() + begin;
-  const std::size_t count = out.size();
+  const std::size_t end = begin + out.size();
   switch (prediction.predictor) {
     case Predictor::kNone:
-      std::copy_n(from, count, out.begin());
+      std::copy_n(values.begin() + begin, out.size(), out.begin());
       break;
     case Predictor::kLast:
-      for (std::size_t i = begin == 0 ? 1 : 0; i < count; ++i) out[i] = from[i] - from[i - 1];
       if (begin == 0) out[0] = values[0] - prediction.first;
+      for (std::size_t i = std::max<std::size_t>(begin, 1); i < end; ++i) out[i - begin] = values[i] - values[i - 1];
       break;
     case Predictor::kStep:
-      for (std::size_t i = begin == 0 ? 2 : 0; i < count; ++i) out[i] = from[i] - 2 * from[i - 1] + from[i - 2];
       if (begin == 0) out[0] = out[1] = 0;
+      for (std::size_t i = std::max<std::size_t>(begin, 2); i < end; ++i) {
+        out[i - begin] = values[i] - 2 * values[i - 1] + values[i - 2];
+      }
       break;
     case Predictor::kLine:
-      for (std::size_t i = 0; i < count; ++i) out[i] = from[i] - on_line(prediction, begin + i);
+      for (std::size_t i = begin; i < end; ++i) out[i - begin] = values[i] - on_line(prediction, i);
       break;
   }
 }
@@ -580,9 +581,9 @@ void append_each(std::span<const std::uint64_t> residuals, const Prediction& pre
 void append_column(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs,
                    Bytes& out) {
   if (values.empty()) return;
-  const std::size_t value_runs = runs_of(values);
-  if (value_runs == 1) return append_constant(values[0], {}, out);
-
+  if (std::memcmp(values.data(), values.data() + 1, (values.size() - 1) * sizeof values[0]) == 0) {
+    return append_constant(values[0], {}, out);
+  }
   auto [prediction, fit] = best_prediction(values);
   Scratch differences;
   if (!reference.empty()) {
@@ -601,6 +602,7 @@ void append_column(std::span<const std::uint64_t> values, std::span<const std::u
   const std::size_t runs = runs_of(residuals);
   if (runs == 1) return append_constant(residuals[0], prediction, out);
 
+  const std::size_t value_runs = runs_of(values);
   const std::size_t fewest_runs = std::min(value_runs, runs);
   const bool try_runs = !in_runs && fewest_runs * kRunLengthMin <= values.size();
   const bool only_runs = try_runs && fewest_runs * kRunBits <= values.size();
