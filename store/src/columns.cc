@@ -205,11 +205,20 @@ class StringColumn {
   void append_to(Bytes& out) const {
     if (size_ == 0) return;
     append_varint(out, entries_.size());
+    if (entries_.size() == 1) {
+      append_varint(out, entries_[0].size());
+      out.append(entries_[0]);
+      return;
+    }
+    const auto [prefix, suffix] = shared_ends();
+    append_varint(out, prefix.size());
+    append_varint(out, suffix.size());
+    out.append(prefix).append(suffix);
     Integers sizes;
-    for (const std::string_view entry : entries_) sizes.push_back(entry.size());
+    for (const std::string_view entry : entries_) sizes.push_back(entry.size() - prefix.size() - suffix.size());
     append_integers(sizes, {}, out);
-    for (const std::string_view entry : entries_) out.append(entry);
-    if (entries_.size() > 1) append_integers(index_, {}, out);
+    for (std::size_t i = 0; i < sizes.size(); ++i) out.append(entries_[i].substr(prefix.size(), sizes[i]));
+    append_integers(index_, {}, out);
   }
 
  private:
@@ -217,6 +226,22 @@ class StringColumn {
     const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
     if (added) entries_.push_back(bytes);
     return at->second;
+  }
+
+  /// What all entries begin with and, behind that, end with.
+  std::pair<std::string_view, std::string_view> shared_ends() const {
+    std::string_view prefix = entries_[0];
+    std::string_view suffix = entries_[0];
+    std::size_t shortest = entries_[0].size();
+    for (const std::string_view entry : entries_) {
+      const auto front = std::mismatch(prefix.begin(), prefix.end(), entry.begin(), entry.end());
+      prefix = prefix.substr(0, static_cast<std::size_t>(front.first - prefix.begin()));
+      const auto back = std::mismatch(suffix.rbegin(), suffix.rend(), entry.rbegin(), entry.rend());
+      suffix = suffix.substr(suffix.size() - static_cast<std::size_t>(back.first - suffix.rbegin()));
+      shortest = std::min(shortest, entry.size());
+    }
+    const std::size_t overlap = std::max(prefix.size() + suffix.size(), shortest) - shortest;
+    return {prefix, suffix.substr(overlap)};
   }
 
   std::vector<std::string_view> entries_;
@@ -634,18 +659,19 @@ class IntegerReader {
 /// A column of byte strings, taken one after the other.
 class StringReader {
  public:
-  bool read(Input& in, std::size_t count) {
+  /// `text_left`: what the block's strings may be together; it falls. (Each string stands in some row.)
+  bool read(Input& in, std::size_t count, std::uint64_t& text_left) {
     if (count == 0) return true;
     std::uint64_t entries = 0;
-    IntegerReader sizes;
-    if (!in.take_varint(entries) || entries == 0 || entries > count || !sizes.read(in, entries)) return false;
+    if (!in.take_varint(entries) || entries == 0 || entries > count) return false;
     entries_.resize(entries);
-    for (std::size_t i = 0; i < entries; ++i) {
-      if (!in.take_bytes(sizes[i], entries_[i])) return false;
-      longest_ = std::max(longest_, entries_[i].size());
+    if (entries == 1) {
+      std::uint64_t size = 0;
+      if (!in.take_varint(size) || !in.take_bytes(size, entries_[0])) return false;
+      longest_ = size;
+      return true;
     }
-    if (entries == 1) return true;
-    return index_.read(in, count) && index_.max() < entries;
+    return read_entries(in, text_left) && index_.read(in, count) && index_.max() < entries;
   }
 
   bool constant() const { return entries_.size() <= 1; }
@@ -654,7 +680,39 @@ class StringReader {
   std::size_t longest() const { return longest_; }
 
  private:
+  bool read_entries(Input& in, std::uint64_t& text_left) {
+    std::uint64_t prefix_size = 0;
+    std::uint64_t suffix_size = 0;
+    std::string_view prefix;
+    std::string_view suffix;
+    IntegerReader sizes;
+    if (!in.take_varint(prefix_size) || !in.take_varint(suffix_size) || !in.take_bytes(prefix_size, prefix) ||
+        !in.take_bytes(suffix_size, suffix) || !sizes.read(in, entries_.size())) {
+      return false;
+    }
+    std::uint64_t size = 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!in.take_bytes(sizes[i], entries_[i])) return false;
+      size += prefix.size() + entries_[i].size() + suffix.size();
+      if (size > text_left) return false;
+    }
+    text_left -= size;
+    text_.resize(size + kCopySlackBytes);
+    char* to = text_.data();
+    for (std::string_view& entry : entries_) {
+      const std::string_view middle = entry;
+      entry = {to, prefix.size() + middle.size() + suffix.size()};
+      to += prefix.copy(to, prefix.size());
+      to += middle.copy(to, middle.size());
+      to += suffix.copy(to, suffix.size());
+      longest_ = std::max(longest_, entry.size());
+    }
+    std::memset(to, 0, kCopySlackBytes);
+    return true;
+  }
+
   std::vector<std::string_view> entries_;
+  model::ByteBuffer text_;  ///< Of the entries; one alone stays where it was read.
   std::size_t longest_ = 0;
   IntegerReader index_;
   std::size_t at_ = 0;
@@ -840,7 +898,7 @@ class Decoder {
     log_times_.resize(info_.rows);
     return take_integers(in_, log_times_, {}) && sources_.read(in_, info_.rows) &&
            offsets_.read(in_, info_.rows, log_times_) && flags_.read(in_, info_.rows) &&
-           key_heads_.read(in_, info_.rows) && key_tails_.read(in_, timed_rows_);
+           key_heads_.read(in_, info_.rows, text_left_) && key_tails_.read(in_, timed_rows_, text_left_);
   }
 
   bool read_times() {
@@ -872,7 +930,7 @@ class Decoder {
   bool read_values() {
     for (ColumnReader& column : columns_) {
       const bool right = column.kind == ColumnKind::kNumber ? column.numbers.read(in_, column.values)
-                                                            : column.strings.read(in_, column.values);
+                                                            : column.strings.read(in_, column.values, text_left_);
       if (!right) return false;
     }
     return true;
@@ -980,6 +1038,7 @@ class Decoder {
 
   Input in_;
   const ColumnsInfo info_;
+  std::uint64_t text_left_ = info_.row_bytes;
   std::vector<ColumnReader> columns_;
   std::vector<ShapeReader> shapes_;
   std::size_t timed_rows_ = 0;
