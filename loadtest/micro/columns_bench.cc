@@ -93,6 +93,7 @@ Workload workload_of(const benchmark::State& state) {
 void BM_Encode(benchmark::State& state) {
   const auto blocks = collections(static_cast<std::size_t>(state.range(0)), workload_of(state));
   std::vector<std::vector<model::RowView>> views;
+  views.reserve(blocks.size());
   for (const auto& block : blocks) views.emplace_back(block.begin(), block.end());
   std::size_t rows = 0;
   std::size_t bytes = 0;

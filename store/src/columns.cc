@@ -56,6 +56,11 @@ constexpr std::array<TimePrecision, 4> kPrecisions{TimePrecision::kSeconds, Time
 constexpr std::uint8_t kNoTime = 4;  ///< In place of an index into kPrecisions.
 constexpr std::array<std::int64_t, 4> kUnitNs{1'000'000'000, 1'000'000, 1'000, 1};
 
+// The times that a canonical text can have: the years 1678 to 2261.
+constexpr std::int64_t kTimeSecondsMin = -9'214'560'000;
+constexpr std::int64_t kTimeSecondsEnd = 9'214'646'400;
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+
 struct KeyTime {
   std::uint8_t precision = kNoTime;  ///< Index into kPrecisions.
   std::size_t begin = 0;
@@ -911,20 +916,13 @@ class Decoder {
       Integers& times = times_.values(precision);
       times.resize(references[precision].size());
       if (!take_integers(in_, times, references[precision])) return false;
-      const auto [min, max] = time_range(precision);
+      const std::int64_t min = kTimeSecondsMin * (kNanosPerSecond / kUnitNs[precision]);
+      const std::int64_t end = kTimeSecondsEnd * (kNanosPerSecond / kUnitNs[precision]);
       for (const std::uint64_t time : times) {
-        if (static_cast<std::int64_t>(time) < min || static_cast<std::int64_t>(time) > max) return false;
+        if (static_cast<std::int64_t>(time) < min || static_cast<std::int64_t>(time) >= end) return false;
       }
     }
     return true;
-  }
-
-  /// First and last time that a canonical text can have.
-  static std::pair<std::int64_t, std::int64_t> time_range(std::uint8_t precision) {
-    static const std::int64_t min_ns = model::parse_time("1678-01-01T00:00:00Z")->value;
-    static const std::int64_t max_ns = model::parse_time("2261-12-31T23:59:59.999999999Z")->value;
-    const std::int64_t unit = kUnitNs[precision];
-    return {min_ns / unit, max_ns / unit};
   }
 
   bool read_values() {

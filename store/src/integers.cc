@@ -339,9 +339,14 @@ void predict(const Prediction& prediction, std::span<const std::uint64_t> values
   }
 }
 
+/// What append_signed() takes.
+std::size_t signed_bits(std::uint64_t value) {
+  return (static_cast<std::size_t>(std::bit_width(zigzagged(value) | 1)) + 6) / 7 * 8;
+}
+
 /// About how a prediction fits, from a few stretches of the column.
 struct Fit {
-  std::size_t bits = std::numeric_limits<std::size_t>::max();  ///< That the residuals in these stretches would take.
+  std::size_t bits = std::numeric_limits<std::size_t>::max();  ///< That the column would take.
   bool rises = false;                                          ///< The residuals lie on one side of 0.
 };
 
@@ -361,7 +366,11 @@ Fit fit_of(const Prediction& prediction, std::span<const std::uint64_t> values) 
   const std::uint64_t middle = middle_of({sample.data(), n});
   std::size_t bits = 0;
   for (std::size_t i = 0; i < n; ++i) bits += std::bit_width(zigzagged(sample[i] - middle));
-  return {bits, static_cast<std::size_t>(std::bit_width(zigzagged(middle))) * n > bits};
+  const bool rises = static_cast<std::size_t>(std::bit_width(zigzagged(middle))) * n > bits;
+  std::size_t head_bits = signed_bits(middle);
+  if (prediction.predictor != Predictor::kNone) head_bits += signed_bits(prediction.first);
+  if (prediction.predictor > Predictor::kLast) head_bits += signed_bits(prediction.step);
+  return {bits * values.size() / n + head_bits, rises};
 }
 
 /// How far from `middle` (zigzag) half of some of the values are.
@@ -591,7 +600,7 @@ void append_column(std::span<const std::uint64_t> values, std::span<const std::u
     const std::uint64_t rate = rate_of(rise_of(values), rise_of(reference));
     for (std::size_t i = 0; i < values.size(); ++i)
       differences[i] = values[i] - scaled(reference[i] - reference[0], rate);
-    if (auto [other, other_fit] = best_prediction(differences); other_fit.bits < fit.bits) {
+    if (auto [other, other_fit] = best_prediction(differences); other_fit.bits + signed_bits(rate) < fit.bits) {
       prediction = other;
       prediction.from_reference = true;
       prediction.reference_rate = rate;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -244,6 +245,34 @@ TEST(Columns, AnUnknownVersionIsNamed) {
   const model::Status status = decode_columns(encoded, [](std::string_view) {});
   EXPECT_EQ(status.message(), "block format 9, this Drover reads up to 1");
   EXPECT_EQ(columns_info(encoded).status().message(), status.message());
+}
+
+// The example of ARCHITECTURE.md, "Blocks on disk".
+TEST(Columns, TheBytesAreThoseOfTheDocumentation) {
+  std::vector<Bytes> rows;
+  std::int64_t ms = 1'782'205'201'000;
+  std::uint64_t offset = 41;
+  for (const std::int64_t tenths : {615, 620, 631, 625}) {
+    rows.push_back(make_row(time_key(ms, TimePrecision::kSeconds), Attributes().number(7, tenths, -1),
+                            Version::of(ms, model::SourceId{1}, offset)));
+    ms += 5'000;
+    offset += 3;
+  }
+  std::string hex;
+  for (const char byte : encode(rows)) {
+    char text[3];
+    std::snprintf(text, sizeof text, "%02x", static_cast<unsigned char>(byte));
+    hex += text;
+  }
+  EXPECT_EQ(hex,
+            "01985ff45a534d034804b701"
+            "01020107"
+            "010001000000"
+            "04c09ba9bbde67904e0002"
+            "044c060000"
+            "01035453230100"
+            "0498acd2a30d0a"
+            "01000001ce0905a04005");
 }
 
 // Columns of integers, each kind in which some packing is good.
