@@ -179,18 +179,21 @@ bool same_bytes(std::string_view a, std::string_view b) {
   return true;
 }
 
-/// A log time as a column of key times may follow it.
-std::uint64_t in_unit(std::uint64_t log_time_ms, std::uint8_t precision) {
-  switch (precision) {
-    case 0:
-      return log_time_ms / 1'000;
-    case 1:
-      return log_time_ms;
-    case 2:
-      return log_time_ms * 1'000;
-    default:
-      return log_time_ms * 1'000'000;
+/// What the column of key times of a precision may follow: the log times of their rows, in their unit. `count`: of such
+/// rows; `precision_of`: that of a row's key.
+template <typename PrecisionOf>
+Integers reference_of(const Integers& log_times_ms, std::uint8_t precision, std::size_t count,
+                      PrecisionOf&& precision_of) {
+  if (count == 0) return {};
+  Integers reference(count + 1);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < log_times_ms.size(); ++i) {
+    const std::uint64_t ms = log_times_ms[i];
+    reference[at] = precision == 0 ? ms / 1'000 : ms * static_cast<std::uint64_t>(kUnitNs[1] / kUnitNs[precision]);
+    at += precision_of(i) == precision ? 1 : 0;
   }
+  reference.pop_back();
+  return reference;
 }
 
 // Encoding
@@ -519,12 +522,11 @@ class Encoder {
     append_integers(flags_, {}, out);
     key_heads_.append_to(out);
     key_tails_.append_to(out);
-    std::array<Integers, kNoTime> references;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const std::uint8_t precision = shapes_[shape_numbers_[i]].precision;
-      if (precision != kNoTime) references[precision].push_back(in_unit(log_times_[i], precision));
+    for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
+      const Integers& times = times_[precision];
+      const auto precision_of = [this](std::size_t row) { return shapes_[shape_numbers_[row]].precision; };
+      append_integers(times, reference_of(log_times_, precision, times.size(), precision_of), out);
     }
-    for (std::size_t i = 0; i < times_.size(); ++i) append_integers(times_[i], references[i], out);
     for (Column& column : columns_) {
       column.strings.append_to(out);
       column.numbers.append_to(out);
@@ -907,15 +909,13 @@ class Decoder {
   }
 
   bool read_times() {
-    std::array<Integers, kNoTime> references;
-    for (std::size_t i = 0; i < info_.rows; ++i) {
-      const std::uint8_t precision = shapes_[shape_numbers_[i]].precision;
-      if (precision != kNoTime) references[precision].push_back(in_unit(log_times_[i], precision));
-    }
     for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
       Integers& times = times_.values(precision);
-      times.resize(references[precision].size());
-      if (!take_integers(in_, times, references[precision])) return false;
+      for (const ShapeReader& shape : shapes_)
+        times.resize(times.size() + (shape.precision == precision ? shape.rows : 0));
+      const auto precision_of = [this](std::size_t row) { return shapes_[shape_numbers_[row]].precision; };
+      const Integers reference = reference_of(log_times_, precision, times.size(), precision_of);
+      if (!take_integers(in_, times, reference)) return false;
       const std::int64_t min = kTimeSecondsMin * (kNanosPerSecond / kUnitNs[precision]);
       const std::int64_t end = kTimeSecondsEnd * (kNanosPerSecond / kUnitNs[precision]);
       for (const std::uint64_t time : times) {
