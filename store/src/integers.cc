@@ -173,6 +173,7 @@ SizeClass size_class(std::size_t number) {
 // Huffman codes of the classes, written as their lengths alone.
 
 constexpr unsigned kCodeBitsMax = 11;
+constexpr unsigned kMoreBitsMax = 63;  ///< Behind a code.
 
 using CodeLengths = std::array<std::uint8_t, kClassesMax>;
 
@@ -671,16 +672,18 @@ bool make_table(std::span<const std::uint8_t> lengths, unsigned cut, CodeTable& 
   const std::size_t size = std::size_t{1} << table.code_bits;
   std::fill_n(table.entries.begin(), size, CodeTable::Entry{0, 1, 0, 1});
   table.first[0] = 0;
+  unsigned most = 0;
   const bool right = for_each_code(lengths, [&](std::size_t number, unsigned length, std::uint32_t code) {
     const SizeClass members = size_class(number);
     const unsigned more = members.bits + cut;
+    most = std::max(most, more);
     table.first[number] = members.first << cut;
     table.size_bits_max = std::max(table.size_bits_max, length + more);
     const CodeTable::Entry entry{static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(length),
                                  static_cast<std::uint8_t>(more), static_cast<std::uint8_t>(length + more)};
     for (std::size_t i = code; i < size; i += std::size_t{1} << length) table.entries[i] = entry;
   });
-  return right && table.size_bits_max <= kCodeBitsMax + 63;
+  return right && most <= kMoreBitsMax;
 }
 
 constexpr auto kLowBits = [] {
@@ -724,7 +727,7 @@ bool take_coded(Input& in, std::span<std::uint64_t> values) {
   std::uint8_t cut = 0;
   CodeLengths lengths;
   std::size_t classes = 0;
-  if (!in.take_signed(middle) || !in.take_byte(cut) || cut > 60 || !take_code_lengths(in, lengths, classes)) {
+  if (!in.take_signed(middle) || !in.take_byte(cut) || cut > kMoreBitsMax || !take_code_lengths(in, lengths, classes)) {
     return false;
   }
   CodeTable table;

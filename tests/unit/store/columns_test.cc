@@ -281,13 +281,14 @@ TEST(Columns, IntegersComeBack) {
   for (int round = 0; round < 2'000; ++round) {
     std::vector<std::uint64_t> values(static_cast<std::size_t>(pick(random, 1, 300)));
     std::vector<std::uint64_t> reference(values.size());
-    const std::int64_t kind = pick(random, 0, 6);
+    const std::int64_t kind = pick(random, 0, 7);
     const std::int64_t bits = pick(random, 0, 63);
     std::uint64_t last = random();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::uint64_t noise = random() >> bits;
       reference[i] = last = kind == 0 ? noise : kind == 1 ? last + noise : kind == 2 ? last + 5'000 : last - noise % 3;
       values[i] = kind == 5 ? reference[i] + (pick(random, 0, 99) == 0 ? random() : random() % 9) : reference[i];
+      if (kind == 7) values[i] = static_cast<std::uint64_t>(pick(random, -1, 1)) * ((1ull << 62) + (random() >> 3));
       if (kind == 6) values[i] = pick(random, 0, 20) == 0 || i == 0 ? noise : values[i - 1];
     }
     Bytes encoded;
