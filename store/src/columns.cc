@@ -161,22 +161,28 @@ class TimeFinder {
   std::int64_t hour_begin_ = 0;
 };
 
-/// Equal strings; a call of memcmp costs more where most are short.
-bool same_bytes(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  const auto same_at = [&](std::size_t at, auto word) {
-    auto other = word;
-    std::memcpy(&word, a.data() + at, sizeof word);
-    std::memcpy(&other, b.data() + at, sizeof word);
-    return word == other;
-  };
-  if (a.size() > 16) return a == b;
-  if (a.size() >= 8) return same_at(0, std::uint64_t{}) && same_at(a.size() - 8, std::uint64_t{});
-  if (a.size() >= 4) return same_at(0, std::uint32_t{}) && same_at(a.size() - 4, std::uint32_t{});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i]) return false;
+template <typename Word>
+bool same_words(const char* a, const char* b) {
+  Word word_of_a{};
+  Word word_of_b{};
+  std::memcpy(&word_of_a, a, sizeof(Word));
+  std::memcpy(&word_of_b, b, sizeof(Word));
+  return word_of_a == word_of_b;
+}
+
+/// Whether `at` begins with `bytes`. Most are short, and a call of memcmp costs more.
+[[gnu::always_inline]] inline bool begins_with(const char* at, std::string_view bytes) {
+  const char* const with = bytes.data();
+  const std::size_t size = bytes.size();
+  if (size == 1) return *at == *with;
+  if (size > 16) return std::memcmp(at, with, size) == 0;
+  if (size >= 8) {
+    return same_words<std::uint64_t>(at, with) && same_words<std::uint64_t>(at + size - 8, with + size - 8);
   }
-  return true;
+  if (size >= 4) {
+    return same_words<std::uint32_t>(at, with) && same_words<std::uint32_t>(at + size - 4, with + size - 4);
+  }
+  return size == 0 || (same_words<std::uint16_t>(at, with) && at[size - 1] == with[size - 1]);
 }
 
 /// What the column of key times of a precision may follow: the log times of their rows, in their unit. `count`: of such
@@ -202,7 +208,8 @@ Integers reference_of(const Integers& log_times_ms, std::uint8_t precision, std:
 class StringColumn {
  public:
   void add(std::string_view bytes) {
-    if (entries_.empty() || !same_bytes(entries_[last_], bytes)) last_ = number_of(bytes);
+    if (entries_.empty() || entries_[last_].size() != bytes.size() || !begins_with(bytes.data(), entries_[last_]))
+      last_ = number_of(bytes);
     if (entries_.size() > 1) {
       if (index_.empty()) index_.assign(size_, 0);
       index_.push_back(last_);
@@ -414,7 +421,7 @@ class Encoder {
       Column& column = columns_[column_number];
       const std::string_view name = column.name;
       if (column.kind == ColumnKind::kRaw || static_cast<std::size_t>(end - at) <= name.size()) return false;
-      if (!same_bytes(name, {at, name.size()})) return false;
+      if (!begins_with(at, name)) return false;
       at += name.size();
       const bool is_number = static_cast<ValueTag>(*at) == ValueTag::kNumber;
       if (is_number != (column.kind == ColumnKind::kNumber)) return false;
@@ -551,7 +558,7 @@ class Encoder {
   const std::span<const model::RowView> rows_;
   std::uint64_t row_bytes_ = 0;
   std::size_t values_ = 0;
-  std::deque<Column> columns_;
+  std::vector<Column> columns_;
   std::vector<Shape> shapes_;
   std::uint32_t shape_ = 0;  ///< Of the last row.
   std::vector<Fitted> fitted_;
