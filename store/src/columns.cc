@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "drover/model/check.h"
+#include "drover/model/key.h"
 #include "drover/model/time.h"
 #include "drover/model/value_view.h"
 #include "integers.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace drover::store {
 namespace {
@@ -200,6 +198,11 @@ Integers reference_of(const Integers& log_times_ms, std::uint8_t precision, std:
   }
   reference.pop_back();
   return reference;
+}
+
+/// XXH3-64, as keys are hashed, of what stands behind version and checksum.
+std::uint64_t checksum_of(std::string_view encoded) {
+  return model::hash_key(encoded.substr(kHeadSizeBytes));
 }
 
 // Encoding
@@ -538,8 +541,7 @@ class Encoder {
       column.strings.append_to(out);
       column.numbers.append_to(out);
     }
-    const std::uint64_t checksum =
-        XXH3_64bits(out.data() + begin + kHeadSizeBytes, out.size() - begin - kHeadSizeBytes);
+    const std::uint64_t checksum = checksum_of(std::string_view(out).substr(begin));
     std::memcpy(out.data() + begin + 1, &checksum, sizeof checksum);
   }
 
@@ -1074,10 +1076,6 @@ model::Status check_version(std::string_view encoded) {
                           std::to_string(kColumnsVersion));
   }
   return {};
-}
-
-std::uint64_t checksum_of(std::string_view encoded) {
-  return XXH3_64bits(encoded.data() + kHeadSizeBytes, encoded.size() - kHeadSizeBytes);
 }
 
 model::Status not_a_block() {
