@@ -15,6 +15,7 @@
 #include "drover/model/key.h"
 #include "drover/model/time.h"
 #include "drover/model/value_view.h"
+#include "integers.h"
 #include "loadtest/fleet/fleet.h"
 
 namespace drover::store {
@@ -91,15 +92,17 @@ Workload workload_of(const benchmark::State& state) {
 
 void BM_Encode(benchmark::State& state) {
   const auto blocks = collections(static_cast<std::size_t>(state.range(0)), workload_of(state));
+  std::vector<std::vector<model::RowView>> views;
+  views.reserve(blocks.size());
+  for (const auto& block : blocks) views.emplace_back(block.begin(), block.end());
   std::size_t rows = 0;
   std::size_t bytes = 0;
   std::size_t at = 0;
   model::Bytes encoded;
   for (auto _ : state) {
-    const auto& block = blocks[at++ % blocks.size()];
-    const std::vector<model::RowView> views(block.begin(), block.end());
+    const auto& block = views[at++ % views.size()];
     encoded.clear();
-    encode_columns(views, encoded);
+    encode_columns(block, encoded);
     rows += block.size();
     bytes += encoded.size();
   }
@@ -138,6 +141,101 @@ void workloads(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({512, 1, kRecorded, 0});
   benchmark->Args({512, 1, kArrival, 1});
 }
+
+// One column of integers at a time: which prediction and packing is the smallest, and what it takes and costs.
+
+enum Part : std::int64_t { kLogTime, kOffset, kTime, kSpeed, kCoolant, kFuel };
+
+struct Values {
+  std::vector<std::uint64_t> values;
+  std::vector<std::uint64_t> reference;
+};
+
+Values values_of(const std::vector<model::Bytes>& block, Part part) {
+  Values column;
+  for (const model::Bytes& bytes : block) {
+    const model::RowView row(bytes);
+    const auto log_time_ms = static_cast<std::uint64_t>(row.version().log_time_ms());
+    if (part == kLogTime) {
+      column.values.push_back(log_time_ms);
+    } else if (part == kOffset) {
+      column.values.push_back(row.version().offset);
+      column.reference.push_back(log_time_ms);
+    } else if (part == kTime) {
+      column.values.push_back(model::parse_time(row.sort_key().substr(3))->value / 1'000'000);
+      column.reference.push_back(log_time_ms);
+    } else {
+      const char* at = row.attributes().data();
+      for (std::int64_t skip = part - kSpeed; skip > 0; --skip) model::take_raw_attribute(at);
+      const model::Decimal number = model::take_raw_attribute(at).value.number();
+      std::uint64_t tenths = static_cast<std::uint64_t>(number.coefficient());
+      for (std::int32_t zeros = number.exponent() + 1; zeros > 0; --zeros) tenths *= 10;
+      column.values.push_back(tenths);
+    }
+  }
+  return column;
+}
+
+std::string how(char head) {
+  static constexpr const char* kPackings[] = {"constant", "fixed", "coded", "runs"};
+  static constexpr const char* kPredictors[] = {"as is", "from the last", "from the last step", "from a line"};
+  return std::string(kPackings[head & 3]) + ", " + kPredictors[head >> 2 & 3] +
+         ((head & 16) != 0 ? ", and log time" : "");
+}
+
+std::vector<std::pair<Values, model::Bytes>> encoded_columns(const benchmark::State& state) {
+  std::vector<std::pair<Values, model::Bytes>> columns;
+  for (const auto& block : collections(512, {.clock = static_cast<Clock>(state.range(1))})) {
+    auto& [values, encoded] = columns.emplace_back();
+    values = values_of(block, static_cast<Part>(state.range(0)));
+    append_integers(values.values, values.reference, encoded);
+  }
+  return columns;
+}
+
+void BM_EncodeColumn(benchmark::State& state) {
+  const auto columns = encoded_columns(state);
+  std::map<std::string, int> ways;
+  std::size_t at = 0;
+  std::size_t rows = 0;
+  std::size_t bytes = 0;
+  model::Bytes encoded;
+  for (auto _ : state) {
+    const Values& column = columns[at++ % columns.size()].first;
+    encoded.clear();
+    append_integers(column.values, column.reference, encoded);
+    rows += column.values.size();
+    bytes += encoded.size();
+  }
+  for (const auto& column : columns) ++ways[how(column.second[0])];
+  state.SetLabel(std::max_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) {
+                   return a.second < b.second;
+                 })->first);
+  state.SetItemsProcessed(static_cast<std::int64_t>(rows));
+  state.counters["bytes_per_reading"] = static_cast<double>(bytes) / static_cast<double>(rows);
+}
+
+void BM_DecodeColumn(benchmark::State& state) {
+  auto columns = encoded_columns(state);
+  for (auto& column : columns) column.second.append(kInputPaddingBytes, '\0');
+  std::size_t at = 0;
+  std::vector<std::uint64_t> values(512);
+  for (auto _ : state) {
+    const auto& [column, encoded] = columns[at++ % columns.size()];
+    Input in(std::string_view(encoded).substr(0, encoded.size() - kInputPaddingBytes));
+    DROVER_CHECK(take_integers(in, values, column.reference), "the benchmark's own columns are right");
+    benchmark::DoNotOptimize(values.data());
+  }
+  state.SetItemsProcessed(state.iterations() * 512);
+}
+
+void parts(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"part", "clock"});
+  for (const Part part : {kLogTime, kOffset, kTime, kSpeed, kCoolant, kFuel}) benchmark->Args({part, kArrival});
+  for (const Part part : {kLogTime, kTime}) benchmark->Args({part, kRecorded});
+}
+BENCHMARK(BM_EncodeColumn)->Apply(parts);
+BENCHMARK(BM_DecodeColumn)->Apply(parts);
 BENCHMARK(BM_Encode)->Apply(workloads);
 BENCHMARK(BM_Decode)->Apply(workloads);
 

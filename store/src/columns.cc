@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "drover/model/check.h"
+#include "drover/model/key.h"
 #include "drover/model/time.h"
 #include "drover/model/value_view.h"
 #include "integers.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace drover::store {
 namespace {
@@ -30,7 +28,7 @@ using model::unzigzag;
 using model::ValueTag;
 using model::zigzag;
 
-using Integers = std::vector<std::uint64_t>;
+using Integers = std::vector<std::uint64_t, model::UninitializedAllocator<std::uint64_t>>;
 
 constexpr std::size_t kHeadSizeBytes = 1 + sizeof(std::uint64_t);  // version, checksum
 constexpr std::size_t kColumnsMax = 1024;
@@ -55,6 +53,11 @@ constexpr std::array<TimePrecision, 4> kPrecisions{TimePrecision::kSeconds, Time
                                                    TimePrecision::kMicros, TimePrecision::kNanos};
 constexpr std::uint8_t kNoTime = 4;  ///< In place of an index into kPrecisions.
 constexpr std::array<std::int64_t, 4> kUnitNs{1'000'000'000, 1'000'000, 1'000, 1};
+
+// The times that a canonical text can have: the years 1678 to 2261.
+constexpr std::int64_t kTimeSecondsMin = -9'214'560'000;
+constexpr std::int64_t kTimeSecondsEnd = 9'214'646'400;
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
 struct KeyTime {
   std::uint8_t precision = kNoTime;  ///< Index into kPrecisions.
@@ -90,12 +93,8 @@ std::optional<KeyTime> time_at(std::string_view key, std::size_t begin) {
   return time;
 }
 
-/// The first time in the key, looked for at `guess` before anywhere else.
-KeyTime find_time(std::string_view key, std::size_t guess) {
+KeyTime search_time(std::string_view key) {
   constexpr std::size_t kSeparator = 10;  // the T of a time
-  if (guess + kTimeSizeBytesMin <= key.size() && key[guess + kSeparator] == 'T') {
-    if (const auto time = time_at(key, guess)) return *time;
-  }
   for (std::size_t at = kSeparator; at < key.size(); ++at) {
     at = key.find('T', at);
     if (at == std::string_view::npos) break;
@@ -104,18 +103,106 @@ KeyTime find_time(std::string_view key, std::size_t guess) {
   return {kNoTime, key.size(), key.size(), 0};
 }
 
-/// A log time as a column of key times may follow it.
-std::uint64_t in_unit(std::uint64_t log_time_ms, std::uint8_t precision) {
-  switch (precision) {
-    case 0:
-      return log_time_ms / 1'000;
-    case 1:
-      return log_time_ms;
-    case 2:
-      return log_time_ms * 1'000;
-    default:
-      return log_time_ms * 1'000'000;
+constexpr std::size_t kHourSizeBytes = 14;  // 2026-06-23T09:
+
+/// Finds the times in keys. One where the key in front had its own, and of the same hour, is read without a search.
+class TimeFinder {
+ public:
+  KeyTime find(std::string_view key) {
+    if (last_.precision == kNoTime || !read_in_hour(key)) {
+      last_ = search_time(key);
+      if (last_.precision != kNoTime) hour_ = key.substr(last_.begin, kHourSizeBytes);
+      hour_begin_ = last_.value - in_hour(key);
+    }
+    return last_;
   }
+
+ private:
+  /// Digits at `at`; beyond what that many digits can say if they are none.
+  static std::uint64_t digits(std::string_view key, std::size_t at, std::size_t count) {
+    std::uint64_t value = 0;
+    bool right = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto digit = static_cast<unsigned char>(key[at + i] - '0');
+      right &= digit < 10;
+      value = value * 10 + digit;
+    }
+    return right ? value : std::numeric_limits<std::uint32_t>::max();
+  }
+
+  /// Of a canonical time at last_.
+  std::int64_t in_hour(std::string_view key) const {
+    if (last_.precision == kNoTime) return 0;
+    const std::size_t at = last_.begin + kHourSizeBytes;
+    const std::size_t fraction = std::size_t{3} * last_.precision;
+    const std::uint64_t seconds = digits(key, at, 2) * 60 + digits(key, at + 3, 2);
+    return static_cast<std::int64_t>(seconds) * (kUnitNs[0] / kUnitNs[last_.precision]) +
+           static_cast<std::int64_t>(fraction == 0 ? 0 : digits(key, at + 6, fraction));
+  }
+
+  bool read_in_hour(std::string_view key) {
+    if (key.size() < last_.end || key[last_.end - 1] != 'Z') return false;
+    if (std::memcmp(key.data() + last_.begin, hour_.data(), kHourSizeBytes) != 0) return false;
+    const std::size_t at = last_.begin + kHourSizeBytes;
+    if (key[at + 2] != ':' || digits(key, at, 2) > 59 || digits(key, at + 3, 2) > 59) return false;
+    if (last_.precision > 0) {
+      constexpr std::array<std::uint32_t, 4> kFractionEnd{1, 1'000, 1'000'000, 1'000'000'000};
+      const std::uint64_t fraction = digits(key, at + 6, std::size_t{3} * last_.precision);
+      if (key[at + 5] != '.' || fraction >= kFractionEnd[last_.precision]) return false;
+    }
+    last_.value = hour_begin_ + in_hour(key);
+    return true;
+  }
+
+  KeyTime last_;
+  std::string_view hour_;  ///< Of the last time that was searched for.
+  std::int64_t hour_begin_ = 0;
+};
+
+template <typename Word>
+bool same_words(const char* a, const char* b) {
+  Word word_of_a{};
+  Word word_of_b{};
+  std::memcpy(&word_of_a, a, sizeof(Word));
+  std::memcpy(&word_of_b, b, sizeof(Word));
+  return word_of_a == word_of_b;
+}
+
+/// Whether `at` begins with `bytes`. Most are short, and a call of memcmp costs more.
+[[gnu::always_inline]] inline bool begins_with(const char* at, std::string_view bytes) {
+  const char* const with = bytes.data();
+  const std::size_t size = bytes.size();
+  if (size == 1) return *at == *with;
+  if (size > 16) return std::memcmp(at, with, size) == 0;
+  if (size >= 8) {
+    return same_words<std::uint64_t>(at, with) && same_words<std::uint64_t>(at + size - 8, with + size - 8);
+  }
+  if (size >= 4) {
+    return same_words<std::uint32_t>(at, with) && same_words<std::uint32_t>(at + size - 4, with + size - 4);
+  }
+  return size == 0 || (same_words<std::uint16_t>(at, with) && at[size - 1] == with[size - 1]);
+}
+
+/// What the column of key times of a precision may follow: the log times of their rows, in their unit. `count`: of such
+/// rows; `precision_of`: that of a row's key.
+template <typename PrecisionOf>
+Integers reference_of(const Integers& log_times_ms, std::uint8_t precision, std::size_t count,
+                      PrecisionOf&& precision_of) {
+  if (count == 0) return {};
+  Integers reference(count + 1);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < log_times_ms.size(); ++i) {
+    const std::uint64_t ms = log_times_ms[i];
+    reference[at] = precision == 0 ? ms / 1'000 : ms * static_cast<std::uint64_t>(kUnitNs[1] / kUnitNs[precision]);
+    at += precision_of(i) == precision ? 1 : 0;
+  }
+  reference.pop_back();
+  return reference;
+}
+
+/// XXH3-64, as keys are hashed, of what stands behind version and checksum.
+std::uint64_t checksum_of(std::string_view encoded) {
+  return model::hash_key(encoded.substr(kHeadSizeBytes));
 }
 
 // Encoding
@@ -124,30 +211,69 @@ std::uint64_t in_unit(std::uint64_t log_time_ms, std::uint8_t precision) {
 class StringColumn {
  public:
   void add(std::string_view bytes) {
-    if (entries_.empty() || entries_[last_] != bytes) {
-      const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
-      if (added) entries_.push_back(bytes);
-      last_ = at->second;
+    if (entries_.empty() || entries_[last_].size() != bytes.size() || !begins_with(bytes.data(), entries_[last_]))
+      last_ = number_of(bytes);
+    if (entries_.size() > 1) {
+      if (index_.empty()) index_.assign(size_, 0);
+      index_.push_back(last_);
     }
-    index_.push_back(last_);
+    ++size_;
   }
 
   void append_to(Bytes& out) const {
-    if (index_.empty()) return;
+    if (size_ == 0) return;
     append_varint(out, entries_.size());
+    if (entries_.size() == 1) {
+      append_varint(out, entries_[0].size());
+      out.append(entries_[0]);
+      return;
+    }
+    const auto [prefix, suffix] = shared_ends();
+    append_varint(out, prefix.size());
+    append_varint(out, suffix.size());
+    out.append(prefix).append(suffix);
     Integers sizes;
-    for (const std::string_view entry : entries_) sizes.push_back(entry.size());
+    for (const std::string_view entry : entries_) sizes.push_back(entry.size() - prefix.size() - suffix.size());
     append_integers(sizes, {}, out);
-    for (const std::string_view entry : entries_) out.append(entry);
-    if (entries_.size() > 1) append_integers(index_, {}, out);
+    for (std::size_t i = 0; i < sizes.size(); ++i) out.append(entries_[i].substr(prefix.size(), sizes[i]));
+    append_integers(index_, {}, out);
   }
 
  private:
+  std::uint32_t number_of(std::string_view bytes) {
+    const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
+    if (added) entries_.push_back(bytes);
+    return at->second;
+  }
+
+  /// What all entries begin with and, behind that, end with.
+  std::pair<std::string_view, std::string_view> shared_ends() const {
+    std::string_view prefix = entries_[0];
+    std::string_view suffix = entries_[0];
+    std::size_t shortest = entries_[0].size();
+    for (const std::string_view entry : entries_) {
+      const auto front = std::mismatch(prefix.begin(), prefix.end(), entry.begin(), entry.end());
+      prefix = prefix.substr(0, static_cast<std::size_t>(front.first - prefix.begin()));
+      const auto back = std::mismatch(suffix.rbegin(), suffix.rend(), entry.rbegin(), entry.rend());
+      suffix = suffix.substr(suffix.size() - static_cast<std::size_t>(back.first - suffix.rbegin()));
+      shortest = std::min(shortest, entry.size());
+    }
+    const std::size_t overlap = std::max(prefix.size() + suffix.size(), shortest) - shortest;
+    return {prefix, suffix.substr(overlap)};
+  }
+
   std::vector<std::string_view> entries_;
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
   std::uint32_t last_ = 0;
-  Integers index_;
+  std::size_t size_ = 0;
+  Integers index_;  ///< From the second entry on.
 };
+
+constexpr auto kPowersOfTen = [] {
+  std::array<std::int64_t, 19> powers{1};
+  for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
+  return powers;
+}();
 
 /// A column of numbers. Canonical ones lose their trailing zeros to the exponent, so that 61.5 and 61 have different
 /// ones; here all that can have the column's exponent get it, and shed the zeros again when they are decoded.
@@ -175,22 +301,32 @@ class NumberColumn {
   }
 
  private:
+  /// The least one, unless it is that of a few: those would make all others longer.
   std::int64_t common_exponent() const {
-    std::vector<std::int64_t> exponents;
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    std::int64_t least = kNone;
+    std::size_t count = 0;
     for (std::size_t i = 0; i < exponents_.size(); ++i) {
-      if (coefficients_[i] != 0) exponents.push_back(static_cast<std::int64_t>(exponents_[i]));
+      least = std::min(least, coefficients_[i] != 0 ? static_cast<std::int64_t>(exponents_[i]) : kNone);
     }
-    if (exponents.empty()) return 0;
-    const auto at = exponents.begin() + static_cast<std::ptrdiff_t>(exponents.size() / kExponentShare);
-    std::nth_element(exponents.begin(), at, exponents.end());
-    return *at;
+    if (least == kNone) return 0;
+    for (const std::uint64_t exponent : exponents_) count += exponent == static_cast<std::uint64_t>(least) ? 1 : 0;
+    if (count * kExponentShare > exponents_.size()) return least;
+    Integers sorted = exponents_;
+    const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / kExponentShare);
+    std::nth_element(sorted.begin(), at, sorted.end(), [](std::uint64_t a, std::uint64_t b) {
+      return static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b);
+    });
+    return static_cast<std::int64_t>(*at);
   }
 
   static std::optional<std::int64_t> scaled_to(std::int64_t common, std::int64_t coefficient, std::int64_t exponent) {
     if (coefficient == 0) return exponent == 0 ? std::optional<std::int64_t>(0) : std::nullopt;
-    if (coefficient % 10 == 0 || exponent < common || exponent - common > 18) return std::nullopt;
-    for (std::int64_t zeros = exponent - common; zeros > 0; --zeros) {
-      if (__builtin_mul_overflow(coefficient, std::int64_t{10}, &coefficient)) return std::nullopt;
+    if (coefficient % 10 == 0 || exponent < common ||
+        exponent - common >= static_cast<std::int64_t>(kPowersOfTen.size()))
+      return std::nullopt;
+    if (__builtin_mul_overflow(coefficient, kPowersOfTen[static_cast<std::size_t>(exponent - common)], &coefficient)) {
+      return std::nullopt;
     }
     return coefficient;
   }
@@ -233,16 +369,17 @@ class Encoder {
   explicit Encoder(std::span<const model::RowView> rows) : rows_(rows) {}
 
   void encode(Bytes& out) {
-    KeyTime time;
+    for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_, &shape_numbers_}) column->resize(rows_.size());
+    TimeFinder times;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const model::RowView& row = rows_[i];
       row_bytes_ += row.bytes().size();
       const model::Version version = row.version();
-      log_times_.push_back(version.time_and_source >> 16);
-      sources_.push_back(version.source().value);
-      offsets_.push_back(version.offset);
-      flags_.push_back(static_cast<unsigned char>(row.bytes()[sizeof(model::Version)]));
-      time = find_time(row.sort_key(), time.begin);
+      log_times_[i] = version.time_and_source >> 16;
+      sources_[i] = version.source().value;
+      offsets_[i] = version.offset;
+      flags_[i] = static_cast<unsigned char>(row.bytes()[sizeof(model::Version)]);
+      const KeyTime time = times.find(row.sort_key());
       add_key(row.sort_key(), time);
       add_attributes(i, time.precision);
     }
@@ -256,45 +393,54 @@ class Encoder {
     if (time.precision == kNoTime) return;
     key_tails_.add(key.substr(time.end));
     times_[time.precision].push_back(static_cast<std::uint64_t>(time.value));
-    time_references_[time.precision].push_back(in_unit(log_times_.back(), time.precision));
   }
 
   void add_attributes(std::size_t row, std::uint8_t precision) {
     const std::string_view attributes = rows_[row].attributes();
-    if (!fits(shape_, attributes, precision)) shape_ = shape_of(row, precision);
-    shape_numbers_.push_back(shape_);
-    const Shape& shape = shapes_[shape_];
-    values_ += shape.columns.size();
-    const char* at = attributes.data();
-    for (const std::uint32_t number : shape.columns) {
-      Column& column = columns_[number];
-      if (column.kind == ColumnKind::kRaw) {
-        column.strings.add(attributes);
-        break;
+    if (!fits(shape_, attributes, precision)) {
+      shape_ = shape_of(row, precision);
+      if (!fits(shape_, attributes, precision)) {  // then it is the shape of raw rows
+        fitted_.assign(1, Fitted{&columns_[shapes_[shape_].columns[0]], attributes});
       }
-      const Attribute attribute = take_attribute(at);
-      if (column.kind == ColumnKind::kValue) {
-        column.strings.add(attribute.value);
+    }
+    shape_numbers_[row] = shape_;
+    values_ += fitted_.size();
+    for (const Fitted& value : fitted_) {
+      if (value.column->kind == ColumnKind::kNumber) {
+        value.column->numbers.add(value.coefficient, value.exponent);
       } else {
-        std::uint64_t exponent = 0;
-        std::uint64_t coefficient = 0;
-        model::get_varint(model::get_varint(attribute.value.data() + 1, exponent), coefficient);
-        column.numbers.add(unzigzag(coefficient), unzigzag(exponent));
+        value.column->strings.add(value.bytes);
       }
     }
   }
 
-  /// Whether the attributes are those of a shape with a column each.
-  bool fits(std::uint32_t number, std::string_view attributes, std::uint8_t precision) const {
-    if (number >= shapes_.size() || values_ > kValuesMax) return false;
-    const Shape& shape = shapes_[number];
-    if (shape.precision != precision) return false;
+  /// Whether the attributes are those of a shape with a column each. Their values are then in fitted_.
+  bool fits(std::uint32_t number, std::string_view attributes, std::uint8_t precision) {
+    fitted_.clear();
+    if (number >= shapes_.size() || values_ > kValuesMax || shapes_[number].precision != precision) return false;
     const char* at = attributes.data();
     const char* const end = at + attributes.size();
-    for (const std::uint32_t column : shape.columns) {
-      if (at == end) return false;
-      const Attribute attribute = take_attribute(at);
-      if (columns_[column].name != attribute.name || columns_[column].kind != attribute.kind()) return false;
+    for (const std::uint32_t column_number : shapes_[number].columns) {
+      Column& column = columns_[column_number];
+      const std::string_view name = column.name;
+      if (column.kind == ColumnKind::kRaw || static_cast<std::size_t>(end - at) <= name.size()) return false;
+      if (!begins_with(at, name)) return false;
+      at += name.size();
+      const bool is_number = static_cast<ValueTag>(*at) == ValueTag::kNumber;
+      if (is_number != (column.kind == ColumnKind::kNumber)) return false;
+      Fitted& value = fitted_.emplace_back();
+      value.column = &column;
+      if (is_number) {
+        std::uint64_t exponent = 0;
+        std::uint64_t coefficient = 0;
+        at = model::get_varint(model::get_varint(at + 1, exponent), coefficient);
+        value.exponent = unzigzag(exponent);
+        value.coefficient = unzigzag(coefficient);
+      } else {
+        const char* const begin = at;
+        at = model::skip_value(at);
+        value.bytes = {begin, static_cast<std::size_t>(at - begin)};
+      }
     }
     return at == end;
   }
@@ -382,20 +528,30 @@ class Encoder {
     append_integers(shape_numbers_, {}, out);
     append_integers(log_times_, {}, out);
     append_integers(sources_, {}, out);
-    append_integers(offsets_, {}, out);
+    append_integers(offsets_, log_times_, out);
     append_integers(flags_, {}, out);
     key_heads_.append_to(out);
     key_tails_.append_to(out);
-    for (std::size_t i = 0; i < times_.size(); ++i) append_integers(times_[i], time_references_[i], out);
+    for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
+      const Integers& times = times_[precision];
+      const auto precision_of = [this](std::size_t row) { return shapes_[shape_numbers_[row]].precision; };
+      append_integers(times, reference_of(log_times_, precision, times.size(), precision_of), out);
+    }
     for (Column& column : columns_) {
       column.strings.append_to(out);
       column.numbers.append_to(out);
     }
-    const std::uint64_t checksum =
-        XXH3_64bits(out.data() + begin + kHeadSizeBytes, out.size() - begin - kHeadSizeBytes);
+    const std::uint64_t checksum = checksum_of(std::string_view(out).substr(begin));
     std::memcpy(out.data() + begin + 1, &checksum, sizeof checksum);
   }
 
+  /// A row's value and its column.
+  struct Fitted {
+    Column* column = nullptr;
+    std::string_view bytes;
+    std::int64_t coefficient = 0;
+    std::int64_t exponent = 0;
+  };
   struct Look {
     std::uint32_t rows = 0;
     std::optional<std::uint32_t> shape;
@@ -404,9 +560,10 @@ class Encoder {
   const std::span<const model::RowView> rows_;
   std::uint64_t row_bytes_ = 0;
   std::size_t values_ = 0;
-  std::deque<Column> columns_;
+  std::vector<Column> columns_;
   std::vector<Shape> shapes_;
   std::uint32_t shape_ = 0;  ///< Of the last row.
+  std::vector<Fitted> fitted_;
   std::unordered_map<std::string, Look> looks_;
   std::unordered_map<std::string, std::uint32_t> column_numbers_;
   std::array<std::optional<std::uint32_t>, kNoTime + 1> raw_shapes_;
@@ -418,43 +575,166 @@ class Encoder {
   StringColumn key_heads_;
   StringColumn key_tails_;
   std::array<Integers, kNoTime> times_;
-  std::array<Integers, kNoTime> time_references_;
 };
 
 // Decoding
 
-/// What a decoder does with a column of byte strings: takes one after the other.
+/// Bytes that put_bytes() may write behind what it is given, and read behind what it copies.
+constexpr std::size_t kCopySlackBytes = 16;
+static_assert(kCopySlackBytes <= kInputPaddingBytes);
+
+/// Copies 16 bytes at a time: most of what a row is put together from is shorter, and a call of memcpy costs more.
+char* put_bytes(char* out, std::string_view bytes) {
+  std::memcpy(out, bytes.data(), kCopySlackBytes);
+  for (std::size_t at = kCopySlackBytes; at < bytes.size(); at += kCopySlackBytes) {
+    std::memcpy(out + at, bytes.data() + at, kCopySlackBytes);
+  }
+  return out + bytes.size();
+}
+
+constexpr auto kTwoDigits = [] {
+  std::array<char, 200> digits{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    digits[2 * i] = static_cast<char>('0' + i / 10);
+    digits[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return digits;
+}();
+
+char* put_two_digits(char* out, std::uint32_t value) {
+  std::memcpy(out, &kTwoDigits[std::size_t{2} * value], 2);
+  return out + 2;
+}
+
+char* put_three_digits(char* out, std::uint32_t value) {
+  *out = static_cast<char>('0' + value / 100);
+  return put_two_digits(out + 1, value % 100);
+}
+
+/// Writes canonical times of one precision. Those of one hour share their first characters.
+template <unsigned precision>
+class TimeWriter {
+ public:
+  /// Room: kCanonicalTimeSizeBytesMax and two more.
+  char* put(char* out, std::int64_t value) {
+    std::uint64_t since_hour = static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(hour_);
+    if (since_hour >= 3'600 * kPerSecond) {
+      since_hour = static_cast<std::uint64_t>((value % kPerHour + kPerHour) % kPerHour);
+      hour_ = value - static_cast<std::int64_t>(since_hour);
+      model::format_time(text_.data(), TimeNs{hour_ * kUnitNs[precision]}, TimePrecision::kSeconds);
+    }
+    const auto seconds = static_cast<std::uint32_t>(since_hour / kPerSecond);
+    std::memcpy(out, text_.data(), 16);
+    out = put_two_digits(out + kHourSizeBytes, seconds / 60);
+    *out++ = ':';
+    out = put_two_digits(out, seconds % 60);
+    if constexpr (precision > 0) {
+      const auto fraction = static_cast<std::uint32_t>(since_hour % kPerSecond);
+      *out++ = '.';
+      if constexpr (precision > 2) out = put_three_digits(out, fraction / 1'000'000);
+      if constexpr (precision > 1) out = put_three_digits(out, fraction / 1'000 % 1'000);
+      out = put_three_digits(out, fraction % 1'000);
+    }
+    *out++ = 'Z';
+    return out;
+  }
+
+ private:
+  static constexpr std::uint64_t kPerSecond = 1'000'000'000 / kUnitNs[precision];
+  static constexpr std::int64_t kPerHour = 3'600 * kPerSecond;
+
+  std::int64_t hour_ = std::numeric_limits<std::int64_t>::min() / 2;
+  std::array<char, model::kCanonicalTimeSizeBytesMax> text_{};
+};
+
+/// A decoded column of integers; one that is the same everywhere is held once.
+class IntegerReader {
+ public:
+  bool read(Input& in, std::size_t count, std::span<const std::uint64_t> reference = {}) {
+    if (count == 0) return true;
+    std::uint64_t constant = 0;
+    if (take_constant(in, constant)) {
+      values_.assign(1, constant);
+      return true;
+    }
+    mask_ = ~std::size_t{0};
+    values_.resize(count);
+    return take_integers(in, values_, reference);
+  }
+
+  bool constant() const { return mask_ == 0; }
+  std::uint64_t operator[](std::size_t i) const { return values_[i & mask_]; }
+  /// Requires: at least one value.
+  std::uint64_t max() const { return *std::max_element(values_.begin(), values_.end()); }
+
+ private:
+  Integers values_;
+  std::size_t mask_ = 0;
+};
+
+/// A column of byte strings, taken one after the other.
 class StringReader {
  public:
-  bool read(Input& in, std::size_t count) {
-    count_ = count;
+  /// `text_left`: what the block's strings may be together; it falls. (Each string stands in some row.)
+  bool read(Input& in, std::size_t count, std::uint64_t& text_left) {
     if (count == 0) return true;
     std::uint64_t entries = 0;
     if (!in.take_varint(entries) || entries == 0 || entries > count) return false;
-    Integers sizes(entries);
-    if (!take_integers(in, sizes, {})) return false;
     entries_.resize(entries);
-    for (std::size_t i = 0; i < entries; ++i) {
-      if (!in.take_bytes(sizes[i], entries_[i])) return false;
-      longest_ = std::max(longest_, entries_[i].size());
+    if (entries == 1) {
+      std::uint64_t size = 0;
+      if (!in.take_varint(size) || !in.take_bytes(size, entries_[0])) return false;
+      longest_ = size;
+      return true;
     }
-    if (entries == 1) return true;
-    index_.resize(count);
-    if (!take_integers(in, index_, {})) return false;
-    return std::all_of(index_.begin(), index_.end(), [entries](std::uint64_t i) { return i < entries; });
+    return read_entries(in, text_left) && index_.read(in, count) && index_.max() < entries;
   }
 
-  std::string_view next() { return index_.empty() ? entries_[0] : entries_[index_[at_++]]; }
+  bool constant() const { return entries_.size() <= 1; }
+  std::string_view constant_value() const { return entries_.empty() ? std::string_view() : entries_[0]; }
+  std::string_view next() { return constant() ? constant_value() : entries_[index_[at_++]]; }
   std::size_t longest() const { return longest_; }
 
  private:
-  std::size_t count_ = 0;
+  bool read_entries(Input& in, std::uint64_t& text_left) {
+    std::uint64_t prefix_size = 0;
+    std::uint64_t suffix_size = 0;
+    std::string_view prefix;
+    std::string_view suffix;
+    IntegerReader sizes;
+    if (!in.take_varint(prefix_size) || !in.take_varint(suffix_size) || !in.take_bytes(prefix_size, prefix) ||
+        !in.take_bytes(suffix_size, suffix) || !sizes.read(in, entries_.size())) {
+      return false;
+    }
+    std::uint64_t size = 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!in.take_bytes(sizes[i], entries_[i])) return false;
+      size += prefix.size() + entries_[i].size() + suffix.size();
+      if (size > text_left) return false;
+    }
+    text_left -= size;
+    text_.resize(size + kCopySlackBytes);
+    char* to = text_.data();
+    for (std::string_view& entry : entries_) {
+      const std::string_view middle = entry;
+      entry = {to, prefix.size() + middle.size() + suffix.size()};
+      to += prefix.copy(to, prefix.size());
+      to += middle.copy(to, middle.size());
+      to += suffix.copy(to, suffix.size());
+      longest_ = std::max(longest_, entry.size());
+    }
+    std::memset(to, 0, kCopySlackBytes);
+    return true;
+  }
+
   std::vector<std::string_view> entries_;
+  model::ByteBuffer text_;  ///< Of the entries; one alone stays where it was read.
   std::size_t longest_ = 0;
-  Integers index_;
+  IntegerReader index_;
   std::size_t at_ = 0;
 };
 
+/// A column of numbers, taken one after the other.
 class NumberReader {
  public:
   bool read(Input& in, std::size_t count) {
@@ -462,32 +742,72 @@ class NumberReader {
     std::uint64_t common = 0;
     if (!in.take_signed(common)) return false;
     common_ = static_cast<std::int64_t>(common);
-    coefficients_.resize(count);
-    exponents_.resize(count);
-    return take_integers(in, exponents_, {}) && take_integers(in, coefficients_, {});
+    return exponents_.read(in, count) && coefficients_.read(in, count);
   }
 
-  /// Writes the next value; room: model::kNumberValueSizeBytesMax.
+  /// Whether all numbers have the column's exponent, but for the zeros that they shed.
+  bool has_common_exponent() const { return exponents_.constant() && exponents_[0] == 0; }
+  std::int64_t common_exponent() const { return common_; }
+
+  /// Writes the next number's exponent and coefficient; room: 2 * kVarintSizeBytesMax.
   char* put_next(char* out) {
-    auto coefficient = static_cast<std::int64_t>(coefficients_[at_]);
+    const auto coefficient = static_cast<std::int64_t>(coefficients_[at_]);
     const std::uint64_t given = exponents_[at_];
     ++at_;
-    std::int64_t exponent = 0;
-    if (given != 0) {
-      exponent = unzigzag(given - 1);
-    } else if (coefficient != 0) {
-      exponent = common_;
-      for (; coefficient % 10 == 0; coefficient /= 10) ++exponent;
-    }
-    *out++ = static_cast<char>(ValueTag::kNumber);
-    return model::put_varint(model::put_varint(out, zigzag(exponent)), zigzag(coefficient));
+    if (given == 0) return put_shed(out, coefficient);
+    return model::put_varint(model::put_varint(out, zigzag(unzigzag(given - 1))), zigzag(coefficient));
+  }
+
+  /// The same behind `exponent_size` bytes that are the common exponent's. Requires: has_common_exponent().
+  char* put_next_coefficient(char* out, std::size_t exponent_size) {
+    const auto coefficient = static_cast<std::int64_t>(coefficients_[at_++]);
+    if (coefficient % 10 == 0) return put_shed(out - exponent_size, coefficient);
+    const std::uint64_t value = zigzag(coefficient);
+    if (value >= 0x4000) return model::put_varint(out, value);
+    out[0] = static_cast<char>(value >= 0x80 ? value | 0x80 : value);
+    out[1] = static_cast<char>(value >> 7);
+    return out + (value >= 0x80 ? 2 : 1);
   }
 
  private:
+  char* put_shed(char* out, std::int64_t coefficient) const {
+    std::int64_t exponent = coefficient == 0 ? 0 : common_;
+    for (; coefficient % 10 == 0 && coefficient != 0; coefficient /= 10) ++exponent;
+    return model::put_varint(model::put_varint(out, zigzag(exponent)), zigzag(coefficient));
+  }
+
   std::int64_t common_ = 0;
-  Integers coefficients_;
-  Integers exponents_;
+  IntegerReader coefficients_;
+  IntegerReader exponents_;
   std::size_t at_ = 0;
+};
+
+/// The key times of all precisions, each taken one after the other.
+class TimeReader {
+ public:
+  Integers& values(std::uint8_t precision) { return values_[precision]; }
+
+  char* put_next(char* out, std::uint8_t precision) {
+    const auto value = static_cast<std::int64_t>(values_[precision][at_[precision]++]);
+    switch (precision) {
+      case 0:
+        return seconds_.put(out, value);
+      case 1:
+        return millis_.put(out, value);
+      case 2:
+        return micros_.put(out, value);
+      default:
+        return nanos_.put(out, value);
+    }
+  }
+
+ private:
+  std::array<Integers, kNoTime> values_;
+  std::array<std::size_t, kNoTime> at_{};
+  TimeWriter<0> seconds_;
+  TimeWriter<1> millis_;
+  TimeWriter<2> micros_;
+  TimeWriter<3> nanos_;
 };
 
 struct ColumnReader {
@@ -502,9 +822,23 @@ struct ColumnReader {
   }
 };
 
-struct TimeReader {
-  Integers values;
-  std::size_t at = 0;
+/// Rows of one shape are written piece by piece: bytes that all of them share, and what is each one's own.
+struct Piece {
+  enum class Own : std::uint8_t { kNothing, kKey, kTime, kNumber, kCoefficient, kString };
+
+  const char* shared = nullptr;  ///< With kCopySlackBytes behind them.
+  std::uint32_t shared_size = 0;
+  Own own = Own::kNothing;
+  std::uint8_t exponent_size = 0;  ///< kCoefficient: of what the shared bytes end in.
+  ColumnReader* column = nullptr;
+};
+
+/// A longer string is not copied into pieces, of which there may be many.
+constexpr std::size_t kSharedSizeBytesMax = 256;
+
+struct ShapeReader : Shape {
+  std::size_t rows = 0;
+  std::vector<Piece> pieces;
 };
 
 class Decoder {
@@ -512,7 +846,9 @@ class Decoder {
   explicit Decoder(Input in, const ColumnsInfo& info) : in_(in), info_(info) {}
 
   bool read() {
-    return read_columns() && read_shapes() && read_row_heads() && read_times() && read_values() && in_.size() == 0;
+    if (!read_columns() || !read_shapes() || !read_row_heads() || !read_times() || !read_values()) return false;
+    for (ShapeReader& shape : shapes_) make_pieces(shape);
+    return in_.size() == 0;
   }
 
   /// False: the rows are not of the size that the block says.
@@ -545,11 +881,11 @@ class Decoder {
 
   bool read_shapes() {
     std::uint64_t count = 0;
-    if (!in_.take_varint(count) || count > kShapesMax) return false;
+    if (!in_.take_varint(count) || count == 0 || count > kShapesMax) return false;
     shapes_.resize(count);
     std::vector<std::uint64_t> stands_in(columns_.size(), count);
     for (std::size_t number = 0; number < count; ++number) {
-      Shape& shape = shapes_[number];
+      ShapeReader& shape = shapes_[number];
       std::uint64_t columns = 0;
       if (!in_.take_byte(shape.precision) || shape.precision > kNoTime) return false;
       if (!in_.take_varint(columns) || columns > columns_.size()) return false;
@@ -560,65 +896,48 @@ class Decoder {
         shape.columns.push_back(static_cast<std::uint32_t>(column));
       }
     }
-    shape_numbers_.resize(info_.rows);
-    if (!take_integers(in_, shape_numbers_, {})) return false;
-    return count_values();
+    return shape_numbers_.read(in_, info_.rows) && shape_numbers_.max() < count && count_values();
   }
 
   bool count_values() {
-    std::vector<std::size_t> rows(shapes_.size());
-    for (const std::uint64_t number : shape_numbers_) {
-      if (number >= shapes_.size()) return false;
-      ++rows[number];
-    }
+    for (std::size_t i = 0; i < info_.rows; ++i) ++shapes_[shape_numbers_[i]].rows;
     std::size_t values = 0;
-    for (std::size_t number = 0; number < shapes_.size(); ++number) {
-      const Shape& shape = shapes_[number];
-      if (shape.precision != kNoTime) timed_rows_ += rows[number];
-      values += shape.columns.size() * rows[number];
-      for (const std::uint32_t column : shape.columns) columns_[column].values += rows[number];
+    for (const ShapeReader& shape : shapes_) {
+      if (shape.precision != kNoTime) timed_rows_ += shape.rows;
+      values += shape.columns.size() * shape.rows;
+      for (const std::uint32_t column : shape.columns) columns_[column].values += shape.rows;
     }
     return values <= kValuesMax + kColumnsMax + kColumnsRowsMax;  // raw rows go on
   }
 
   bool read_row_heads() {
-    for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_}) {
-      column->resize(info_.rows);
-      if (!take_integers(in_, *column, {})) return false;
-    }
-    return key_heads_.read(in_, info_.rows) && key_tails_.read(in_, timed_rows_);
+    log_times_.resize(info_.rows);
+    return take_integers(in_, log_times_, {}) && sources_.read(in_, info_.rows) &&
+           offsets_.read(in_, info_.rows, log_times_) && flags_.read(in_, info_.rows) &&
+           key_heads_.read(in_, info_.rows, text_left_) && key_tails_.read(in_, timed_rows_, text_left_);
   }
 
   bool read_times() {
-    std::array<Integers, kNoTime> references;
-    for (std::size_t i = 0; i < info_.rows; ++i) {
-      const std::uint8_t precision = shapes_[shape_numbers_[i]].precision;
-      if (precision != kNoTime) references[precision].push_back(in_unit(log_times_[i], precision));
-    }
     for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
-      Integers& times = times_[precision].values;
-      times.resize(references[precision].size());
-      if (!take_integers(in_, times, references[precision])) return false;
-      const auto [min, max] = time_range(precision);
+      Integers& times = times_.values(precision);
+      for (const ShapeReader& shape : shapes_)
+        times.resize(times.size() + (shape.precision == precision ? shape.rows : 0));
+      const auto precision_of = [this](std::size_t row) { return shapes_[shape_numbers_[row]].precision; };
+      const Integers reference = reference_of(log_times_, precision, times.size(), precision_of);
+      if (!take_integers(in_, times, reference)) return false;
+      const std::int64_t min = kTimeSecondsMin * (kNanosPerSecond / kUnitNs[precision]);
+      const std::int64_t end = kTimeSecondsEnd * (kNanosPerSecond / kUnitNs[precision]);
       for (const std::uint64_t time : times) {
-        if (static_cast<std::int64_t>(time) < min || static_cast<std::int64_t>(time) > max) return false;
+        if (static_cast<std::int64_t>(time) < min || static_cast<std::int64_t>(time) >= end) return false;
       }
     }
     return true;
   }
 
-  /// First and last time that a canonical text can have.
-  static std::pair<std::int64_t, std::int64_t> time_range(std::uint8_t precision) {
-    static const std::int64_t min_ns = model::parse_time("1678-01-01T00:00:00Z")->value;
-    static const std::int64_t max_ns = model::parse_time("2261-12-31T23:59:59.999999999Z")->value;
-    const std::int64_t unit = kUnitNs[precision];
-    return {min_ns / unit, max_ns / unit};
-  }
-
   bool read_values() {
     for (ColumnReader& column : columns_) {
       const bool right = column.kind == ColumnKind::kNumber ? column.numbers.read(in_, column.values)
-                                                            : column.strings.read(in_, column.values);
+                                                            : column.strings.read(in_, column.values, text_left_);
       if (!right) return false;
     }
     return true;
@@ -626,39 +945,99 @@ class Decoder {
 
   std::size_t row_size_bytes_max() const {
     std::size_t attributes = 0;
-    for (const Shape& shape : shapes_) {
+    for (const ShapeReader& shape : shapes_) {
       std::size_t size = 0;
       for (const std::uint32_t column : shape.columns) size += columns_[column].size_bytes_max();
       attributes = std::max(attributes, size);
     }
     return model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax + key_heads_.longest() +
-           model::kCanonicalTimeSizeBytesMax + key_tails_.longest() + attributes;
+           model::kCanonicalTimeSizeBytesMax + key_tails_.longest() + attributes + kCopySlackBytes;
   }
 
-  char* put_row(char* out, std::size_t i) {
-    const Shape& shape = shapes_[shape_numbers_[i]];
-    const model::Version version{log_times_[i] << 16 | (sources_[i] & 0xffff), offsets_[i]};
-    const std::string_view head = key_heads_.next();
-    if (shape.precision == kNoTime) {
-      out = model::put_row_head(out, version, static_cast<std::uint8_t>(flags_[i]), head);
+  std::size_t key_size(const Shape& shape, std::string_view head, std::string_view tail) const {
+    return head.size() + (shape.precision == kNoTime ? 0 : time_size(shape.precision)) + tail.size();
+  }
+
+  void make_pieces(ShapeReader& shape) {
+    if (shape.rows == 0) return;
+    Bytes shared;
+    const auto end_piece = [&](Piece::Own own, ColumnReader* column) -> Piece& {
+      const auto size = static_cast<std::uint32_t>(shared.size());
+      shared.append(kCopySlackBytes, '\0');
+      shared_.push_back(std::exchange(shared, {}));
+      return shape.pieces.emplace_back(Piece{shared_.back().data(), size, own, 0, column});
+    };
+    const bool timed = shape.precision != kNoTime;
+    if (flags_.constant() && key_heads_.constant() && key_tails_.constant() &&
+        key_heads_.longest() + key_tails_.longest() <= kSharedSizeBytesMax) {
+      const std::string_view head = key_heads_.constant_value();
+      const std::string_view tail = timed ? key_tails_.constant_value() : std::string_view();
+      shared.push_back(static_cast<char>(flags_[0]));
+      append_varint(shared, key_size(shape, head, tail));
+      shared.append(head);
+      if (timed) end_piece(Piece::Own::kTime, nullptr);
+      shared.append(tail);
     } else {
-      const std::string_view tail = key_tails_.next();
-      out = model::put_row_prefix(out, version, static_cast<std::uint8_t>(flags_[i]),
-                                  head.size() + time_size(shape.precision) + tail.size());
-      out += head.copy(out, head.size());
-      TimeReader& times = times_[shape.precision];
-      const auto value = static_cast<std::int64_t>(times.values[times.at++]);
-      out = model::format_time(out, TimeNs{value * kUnitNs[shape.precision]}, kPrecisions[shape.precision]);
-      out += tail.copy(out, tail.size());
+      end_piece(Piece::Own::kKey, nullptr);
     }
     for (const std::uint32_t number : shape.columns) {
       ColumnReader& column = columns_[number];
-      out += column.name.copy(out, column.name.size());
-      if (column.kind == ColumnKind::kNumber) {
-        out = column.numbers.put_next(out);
+      shared.append(column.name);
+      if (column.kind != ColumnKind::kNumber) {
+        if (column.strings.constant() && column.strings.longest() <= kSharedSizeBytesMax) {
+          shared.append(column.strings.constant_value());
+        } else {
+          end_piece(Piece::Own::kString, &column);
+        }
+        continue;
+      }
+      shared.push_back(static_cast<char>(ValueTag::kNumber));
+      if (column.numbers.has_common_exponent()) {
+        const std::size_t before = shared.size();
+        append_varint(shared, zigzag(column.numbers.common_exponent()));
+        const std::size_t size = shared.size() - before;
+        end_piece(Piece::Own::kCoefficient, &column).exponent_size = static_cast<std::uint8_t>(size);
       } else {
-        const std::string_view value = column.strings.next();
-        out += value.copy(out, value.size());
+        end_piece(Piece::Own::kNumber, &column);
+      }
+    }
+    if (!shared.empty()) end_piece(Piece::Own::kNothing, nullptr);
+  }
+
+  char* put_key(char* out, const Shape& shape, std::size_t i) {
+    const bool timed = shape.precision != kNoTime;
+    const std::string_view head = key_heads_.next();
+    const std::string_view tail = timed ? key_tails_.next() : std::string_view();
+    *out++ = static_cast<char>(flags_[i]);
+    out = put_bytes(model::put_varint(out, key_size(shape, head, tail)), head);
+    return timed ? put_bytes(times_.put_next(out, shape.precision), tail) : out;
+  }
+
+  char* put_row(char* out, std::size_t i) {
+    const model::Version version{log_times_[i] << 16 | (sources_[i] & 0xffff), offsets_[i]};
+    std::memcpy(out, &version, sizeof version);
+    out += sizeof version;
+    const ShapeReader& shape = shapes_[shape_numbers_[i]];
+    for (const Piece& piece : shape.pieces) {
+      out = put_bytes(out, {piece.shared, piece.shared_size});
+      switch (piece.own) {
+        case Piece::Own::kKey:
+          out = put_key(out, shape, i);
+          break;
+        case Piece::Own::kTime:
+          out = times_.put_next(out, shape.precision);
+          break;
+        case Piece::Own::kNumber:
+          out = piece.column->numbers.put_next(out);
+          break;
+        case Piece::Own::kCoefficient:
+          out = piece.column->numbers.put_next_coefficient(out, piece.exponent_size);
+          break;
+        case Piece::Own::kString:
+          out = put_bytes(out, piece.column->strings.next());
+          break;
+        case Piece::Own::kNothing:
+          break;
       }
     }
     return out;
@@ -666,17 +1045,19 @@ class Decoder {
 
   Input in_;
   const ColumnsInfo info_;
+  std::uint64_t text_left_ = info_.row_bytes;
   std::vector<ColumnReader> columns_;
-  std::vector<Shape> shapes_;
+  std::vector<ShapeReader> shapes_;
   std::size_t timed_rows_ = 0;
-  Integers shape_numbers_;
+  IntegerReader shape_numbers_;
   Integers log_times_;
-  Integers sources_;
-  Integers offsets_;
-  Integers flags_;
+  IntegerReader sources_;
+  IntegerReader offsets_;
+  IntegerReader flags_;
   StringReader key_heads_;
   StringReader key_tails_;
-  std::array<TimeReader, kNoTime> times_;
+  TimeReader times_;
+  std::deque<Bytes> shared_;  ///< Of all pieces.
 };
 
 /// Takes what stands in front of the columns, behind version and checksum.
@@ -695,10 +1076,6 @@ model::Status check_version(std::string_view encoded) {
                           std::to_string(kColumnsVersion));
   }
   return {};
-}
-
-std::uint64_t checksum_of(std::string_view encoded) {
-  return XXH3_64bits(encoded.data() + kHeadSizeBytes, encoded.size() - kHeadSizeBytes);
 }
 
 model::Status not_a_block() {

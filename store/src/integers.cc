@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace drover::store {
@@ -20,6 +22,9 @@ std::uint64_t zigzagged(std::uint64_t value) {
 void append_signed(Bytes& out, std::uint64_t value) {
   append_varint(out, zigzagged(value));
 }
+
+/// Working memory of a call.
+using Scratch = std::vector<std::uint64_t, model::UninitializedAllocator<std::uint64_t>>;
 
 /// How the residuals are packed. With what was predicted, the first byte of a column.
 enum class Packing : std::uint8_t {
@@ -40,15 +45,21 @@ enum class Predictor : std::uint8_t {
 struct Prediction {
   Predictor predictor = Predictor::kNone;
   bool from_reference = false;
-  std::uint64_t first = 0;  ///< kLast: what stands in front of the first value. kStep, kLine: the first value.
-  std::uint64_t step = 0;   ///< kStep: to the second value. kLine: per value, in 1 / 2^kLineShift.
+  std::uint64_t first = 0;           ///< kLast: what stands in front of the first value. kStep, kLine: the first value.
+  std::uint64_t reference_rate = 0;  ///< How fast the values go when the reference goes by 1, in 1 / 2^kRateShift.
+  std::uint64_t step = 0;            ///< kStep: to the second value. kLine: per value, in 1 / 2^kRateShift.
 };
 
-constexpr unsigned kLineShift = 16;
+constexpr unsigned kRateShift = 20;
 constexpr std::size_t kRunLengthMin = 4;  ///< Runs are tried from this mean length on.
+constexpr std::size_t kRunBits = 12;      ///< What a run mostly takes at most; a value of its own takes one at least.
 
+/// How far a rate leads in `run`.
+std::uint64_t scaled(std::uint64_t run, std::uint64_t rate) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(run * rate) >> kRateShift);
+}
 std::uint64_t on_line(const Prediction& prediction, std::size_t i) {
-  return prediction.first + static_cast<std::uint64_t>(static_cast<std::int64_t>(prediction.step * i) >> kLineShift);
+  return prediction.first + scaled(i, prediction.step);
 }
 
 /// Writes bits, the first one lowest.
@@ -128,23 +139,31 @@ class BitReader {
   std::int64_t bits_left_;
 };
 
-// Size classes. A number below 16 is a class of its own; from there on each power of two is parted into eight classes.
+// Size classes. A number below 8 is a class of its own; from there on each power of two is parted into four classes.
 // Before that, as many low bits are cut off as say nothing about how likely a value is.
 
-constexpr unsigned kClassBits = 3;
+constexpr unsigned kClassBits = 2;
 constexpr std::uint64_t kSingleClasses = 2u << kClassBits;
 constexpr std::size_t kClassesMax = (64 - kClassBits - 1) * (1u << kClassBits) + kSingleClasses;
+
+static_assert(kClassesMax <= 256, "a class number is a byte");
 
 struct SizeClass {
   std::uint64_t first = 0;  ///< Its smallest member.
   unsigned bits = 0;        ///< That choose a member.
 };
 
-std::size_t class_of(std::uint64_t value) {
+constexpr std::size_t class_of(std::uint64_t value) {
   if (value < kSingleClasses) return value;
   const unsigned bits = static_cast<unsigned>(std::bit_width(value)) - 1 - kClassBits;
   return (std::size_t{bits} << kClassBits) + (value >> bits);
 }
+constexpr auto kNearClasses = [] {
+  std::array<std::uint8_t, 64> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint8_t>(class_of(i));
+  return numbers;
+}();
+
 SizeClass size_class(std::size_t number) {
   if (number < kSingleClasses) return {number, 0};
   const auto bits = static_cast<unsigned>((number >> kClassBits) - 1);
@@ -154,6 +173,7 @@ SizeClass size_class(std::size_t number) {
 // Huffman codes of the classes, written as their lengths alone.
 
 constexpr unsigned kCodeBitsMax = 11;
+constexpr unsigned kMoreBitsMax = 63;  ///< Behind a code.
 
 using CodeLengths = std::array<std::uint8_t, kClassesMax>;
 
@@ -275,49 +295,131 @@ bool take_code_lengths(Input& in, CodeLengths& lengths, std::size_t& count) {
   return true;
 }
 
-/// A middle one of some of the values: good enough to lay a distribution around, whatever outliers there are.
-std::uint64_t middle_of(std::span<const std::uint64_t> values) {
-  constexpr std::size_t kSample = 31;
-  std::array<std::int64_t, kSample> sample;
-  const std::size_t n = std::min(values.size(), kSample);
-  for (std::size_t i = 0; i < n; ++i) sample[i] = static_cast<std::int64_t>(values[i * (values.size() - 1) / n]);
-  std::nth_element(sample.begin(), sample.begin() + n / 2, sample.begin() + n);
-  return static_cast<std::uint64_t>(sample[n / 2]);
+/// By the smallest network of exchanges (Paeth, "Median finding on a 3×3 grid"): no branch that could be foretold
+/// badly.
+std::int64_t median_of(std::array<std::int64_t, 9> v) {
+  const auto order = [&v](std::size_t a, std::size_t b) {
+    const std::int64_t low = std::min(v[a], v[b]);
+    v[b] = std::max(v[a], v[b]);
+    v[a] = low;
+  };
+  order(1, 2), order(4, 5), order(7, 8), order(0, 1), order(3, 4), order(6, 7), order(1, 2), order(4, 5), order(7, 8);
+  order(0, 3), order(5, 8), order(4, 7), order(3, 6), order(1, 4), order(2, 5), order(4, 7), order(4, 2), order(6, 4);
+  order(4, 2);
+  return v[4];
 }
 
-/// Residual i, from values that are as they came or differences from the reference.
-std::uint64_t residual(const Prediction& prediction, std::span<const std::uint64_t> values, std::size_t i) {
+/// A middle one of some of the values: good enough to begin with, whatever outliers there are.
+std::uint64_t middle_of(std::span<const std::uint64_t> values) {
+  std::array<std::int64_t, 9> sample;
+  for (std::size_t i = 0; i < 9; ++i) sample[i] = static_cast<std::int64_t>(values[i * (values.size() - 1) / 8]);
+  return static_cast<std::uint64_t>(median_of(sample));
+}
+
+/// Writes residuals [begin, begin + out.size()) of values that are as they came or differences from the reference.
+void predict(const Prediction& prediction, std::span<const std::uint64_t> values, std::size_t begin,
+             std::span<std::uint64_t> out) {
+  const std::size_t end = begin + out.size();
   switch (prediction.predictor) {
     case Predictor::kNone:
-      return values[i];
+      std::copy_n(values.begin() + begin, out.size(), out.begin());
+      break;
     case Predictor::kLast:
-      return i == 0 ? values[0] - prediction.first : values[i] - values[i - 1];
+      if (begin == 0) out[0] = values[0] - prediction.first;
+      for (std::size_t i = std::max<std::size_t>(begin, 1); i < end; ++i) out[i - begin] = values[i] - values[i - 1];
+      break;
     case Predictor::kStep:
-      return i < 2 ? 0 : values[i] - 2 * values[i - 1] + values[i - 2];
+      if (begin == 0) out[0] = out[1] = 0;
+      for (std::size_t i = std::max<std::size_t>(begin, 2); i < end; ++i) {
+        out[i - begin] = values[i] - 2 * values[i - 1] + values[i - 2];
+      }
+      break;
     case Predictor::kLine:
-      return values[i] - on_line(prediction, i);
+      for (std::size_t i = begin; i < end; ++i) out[i - begin] = values[i] - on_line(prediction, i);
+      break;
   }
-  return 0;
 }
 
-/// About how many bits a packing would take per value, from a few stretches of the column.
-std::size_t estimated_bits(const Prediction& prediction, std::span<const std::uint64_t> values) {
+/// What append_signed() takes.
+std::size_t signed_bits(std::uint64_t value) {
+  return (static_cast<std::size_t>(std::bit_width(zigzagged(value) | 1)) + 6) / 7 * 8;
+}
+
+/// About how a prediction fits, from a few stretches of the column.
+struct Fit {
+  std::size_t bits = std::numeric_limits<std::size_t>::max();  ///< That the column would take.
+  bool rises = false;                                          ///< The residuals lie on one side of 0.
+};
+
+Fit fit_of(const Prediction& prediction, std::span<const std::uint64_t> values) {
   constexpr std::size_t kStretches = 4;
   constexpr std::size_t kStretch = 16;
   std::array<std::uint64_t, kStretches * kStretch> sample;
-  std::size_t n = 0;
+  const std::size_t n = std::min(values.size(), sample.size());
   if (values.size() <= sample.size()) {
-    for (; n < values.size(); ++n) sample[n] = residual(prediction, values, n);
+    predict(prediction, values, 0, {sample.data(), n});
   } else {
     for (std::size_t stretch = 0; stretch < kStretches; ++stretch) {
       const std::size_t begin = stretch * (values.size() - kStretch) / (kStretches - 1);
-      for (std::size_t i = 0; i < kStretch; ++i) sample[n++] = residual(prediction, values, begin + i);
+      predict(prediction, values, begin, {sample.data() + stretch * kStretch, kStretch});
     }
   }
   const std::uint64_t middle = middle_of({sample.data(), n});
   std::size_t bits = 0;
   for (std::size_t i = 0; i < n; ++i) bits += std::bit_width(zigzagged(sample[i] - middle));
-  return bits;
+  const bool rises = static_cast<std::size_t>(std::bit_width(zigzagged(middle))) * n > bits;
+  std::size_t head_bits = signed_bits(middle);
+  if (prediction.predictor != Predictor::kNone) head_bits += signed_bits(prediction.first);
+  if (prediction.predictor > Predictor::kLast) head_bits += signed_bits(prediction.step);
+  return {bits * values.size() / n + head_bits, rises};
+}
+
+/// How far from `middle` (zigzag) half of some of the values are.
+std::uint64_t middle_distance(std::span<const std::uint64_t> values, std::uint64_t middle) {
+  std::array<std::int64_t, 9> distances;
+  for (std::size_t i = 0; i < 9; ++i) {
+    const std::uint64_t distance = zigzagged(values[(2 * i + 1) * (values.size() - 1) / 18] - middle);
+    distances[i] = static_cast<std::int64_t>(distance >> 1);
+  }
+  return static_cast<std::uint64_t>(median_of(distances)) << 1;
+}
+
+/// How far from `middle` the values are on average, those beyond 4 * `distance` (zigzag) left aside. Around the mean
+/// of the many, values to both sides share their classes best.
+std::uint64_t mean_distance(std::span<const std::uint64_t> values, std::uint64_t middle, std::uint64_t distance) {
+  const auto limit = static_cast<std::int64_t>(std::min(distance, std::uint64_t{1} << 40) * 2);
+  std::int64_t sum = 0;
+  std::int64_t count = 1;
+  for (const std::uint64_t value : values) {
+    const auto from_middle = static_cast<std::int64_t>(value - middle);
+    const bool near = from_middle <= limit && from_middle >= -limit;
+    sum += near ? from_middle : 0;
+    count += near ? 1 : 0;
+  }
+  return static_cast<std::uint64_t>(sum / count);
+}
+
+/// What the values are in the middle, outliers left aside.
+std::uint64_t center_of(std::span<const std::uint64_t> values) {
+  const std::uint64_t middle = middle_of(values);
+  return middle + mean_distance(values, middle, middle_distance(values, middle));
+}
+
+/// How much further a value of the second half is than that of the first half at the same place.
+std::int64_t rise_of(std::span<const std::uint64_t> values) {
+  const std::size_t half = values.size() / 2;
+  Scratch rises(half);
+  for (std::size_t i = 0; i < half; ++i) rises[i] = values[values.size() - half + i] - values[i];
+  return static_cast<std::int64_t>(center_of(rises));
+}
+
+/// In 1 / 2^kRateShift.
+std::uint64_t rate_of(std::int64_t rise, std::int64_t run) {
+  if (run == 0) return 0;
+  constexpr __int128 kOne = 1 << kRateShift;
+  const __int128 rate = rise * kOne / run;
+  const bool nearly_one = rate > kOne - kOne / 1024 && rate < kOne + kOne / 1024;
+  return static_cast<std::uint64_t>(nearly_one ? kOne : rate);
 }
 
 Prediction make_prediction(Predictor predictor, std::span<const std::uint64_t> values) {
@@ -325,34 +427,35 @@ Prediction make_prediction(Predictor predictor, std::span<const std::uint64_t> v
   if (predictor != Predictor::kNone) prediction.first = values[0];
   if (predictor == Predictor::kLast) prediction.first -= values[1] - values[0];  // else a first residual like no other
   if (predictor == Predictor::kStep) prediction.step = values[1] - values[0];
-  if (predictor == Predictor::kLine) {
-    const auto rise = static_cast<std::int64_t>(values.back() - values.front());
-    prediction.step = static_cast<std::uint64_t>(rise * (std::int64_t{1} << kLineShift) /
-                                                 static_cast<std::int64_t>(values.size() - 1));
-  }
+  if (predictor == Predictor::kLine)
+    prediction.step = rate_of(rise_of(values), static_cast<std::int64_t>(values.size() - values.size() / 2));
   return prediction;
 }
 
-void improve(Prediction& best, std::size_t& best_bits, std::span<const std::uint64_t> values, bool from_reference) {
-  constexpr std::int64_t kLineRiseMax = std::int64_t{1} << (62 - kLineShift);
-  for (const Predictor predictor : {Predictor::kNone, Predictor::kLast, Predictor::kStep, Predictor::kLine}) {
-    if (predictor == Predictor::kLine) {
-      const auto rise = static_cast<std::int64_t>(values.back() - values.front());
-      if (rise > kLineRiseMax || rise < -kLineRiseMax) continue;
-    }
-    Prediction prediction = make_prediction(predictor, values);
-    prediction.from_reference = from_reference;
-    const std::size_t bits = estimated_bits(prediction, values);
-    if (bits < best_bits) {
-      best_bits = bits;
-      best = prediction;
-    }
-  }
+/// The best prediction without a look at the reference, and how it fits. Most columns rise or don't: a line is tried
+/// for the first ones only.
+std::pair<Prediction, Fit> best_prediction(std::span<const std::uint64_t> values) {
+  Prediction best = make_prediction(Predictor::kNone, values);
+  Fit best_fit = fit_of(best, values);
+  const auto try_out = [&](Predictor predictor) {
+    const Prediction prediction = make_prediction(predictor, values);
+    const Fit fit = fit_of(prediction, values);
+    if (fit.bits >= best_fit.bits) return false;
+    best_fit = fit;
+    best = prediction;
+    return true;
+  };
+  if (!try_out(Predictor::kLast)) return {best, best_fit};
+  const bool rises = best_fit.rises;
+  try_out(Predictor::kStep);
+  if (rises) try_out(Predictor::kLine);
+  return {best, best_fit};
 }
 
 void append_head(Packing packing, const Prediction& prediction, Bytes& out) {
   out.push_back(static_cast<char>(static_cast<unsigned>(packing) | static_cast<unsigned>(prediction.predictor) << 2 |
                                   (prediction.from_reference ? 16 : 0)));
+  if (prediction.from_reference) append_signed(out, prediction.reference_rate);
   if (prediction.predictor == Predictor::kNone) return;
   append_signed(out, prediction.first);
   if (prediction.predictor != Predictor::kLast) append_signed(out, prediction.step);
@@ -374,25 +477,21 @@ struct Coded {
   unsigned cut = 0;  ///< Low bits that are no part of the class.
   std::size_t classes = 0;
   CodeLengths lengths;
-  std::vector<std::uint16_t> class_numbers;
-  std::size_t size_bytes = 0;  ///< About, of everything.
+  model::ByteBuffer class_numbers;  ///< Of each residual, as a byte.
+  std::size_t size_bytes = 0;       ///< About, of everything.
 };
 
 void plan_coded(std::span<const std::uint64_t> residuals, Coded& coded) {
-  coded.middle = middle_of(residuals);
-  std::array<std::uint64_t, 32> sizes;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    sizes[i] = zigzagged(residuals[i * (residuals.size() - 1) / sizes.size()] - coded.middle);
-  }
-  std::nth_element(sizes.begin(), sizes.begin() + sizes.size() / 2, sizes.end());
-  const auto width = static_cast<unsigned>(std::bit_width(sizes[sizes.size() / 2]));
-  coded.cut = width > 4 ? width - 4 : 0;
+  coded.middle = center_of(residuals);
+  const auto width = static_cast<unsigned>(std::bit_width(middle_distance(residuals, coded.middle)));
+  coded.cut = width > kClassBits + 1 ? width - kClassBits - 1 : 0;
 
   std::array<std::uint32_t, kClassesMax> counts{};
   coded.class_numbers.resize(residuals.size());
   for (std::size_t i = 0; i < residuals.size(); ++i) {
-    const std::size_t number = class_of(zigzagged(residuals[i] - coded.middle) >> coded.cut);
-    coded.class_numbers[i] = static_cast<std::uint16_t>(number);
+    const std::uint64_t size = zigzagged(residuals[i] - coded.middle) >> coded.cut;
+    const std::size_t number = size < kNearClasses.size() ? kNearClasses[size] : class_of(size);
+    coded.class_numbers[i] = static_cast<char>(number);
     ++counts[number];
   }
   coded.classes = kClassesMax;
@@ -419,12 +518,11 @@ void append_coded(std::span<const std::uint64_t> residuals, const Coded& coded, 
   for_each_code({coded.lengths.data(), coded.classes}, [&](std::size_t i, unsigned length, std::uint32_t bits) {
     codes[i] = {bits, static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(size_class(i).bits + coded.cut)};
   });
-  Bytes lane;
+  model::ByteBuffer lane(residuals.size() / 2 * 9 + 32);
   for (std::size_t turn = 0; turn < 2; ++turn) {
-    lane.resize(residuals.size() / 2 * 9 + 32);
     BitWriter bits(lane.data());
     for (std::size_t i = turn; i < residuals.size(); i += 2) {
-      const Code& code = codes[coded.class_numbers[i]];
+      const Code& code = codes[static_cast<std::uint8_t>(coded.class_numbers[i])];
       const std::uint64_t more = low_bits(zigzagged(residuals[i] - coded.middle), code.more);
       if (code.more + code.length <= 56) {
         bits.put(code.bits | more << code.length, code.length + code.more);
@@ -433,9 +531,9 @@ void append_coded(std::span<const std::uint64_t> residuals, const Coded& coded, 
         bits.put_wide(more, code.more);
       }
     }
-    lane.resize(static_cast<std::size_t>(bits.finish() - lane.data()));
-    append_varint(out, lane.size());
-    out.append(lane);
+    const auto size = static_cast<std::size_t>(bits.finish() - lane.data());
+    append_varint(out, size);
+    out.append(lane.data(), size);
   }
 }
 
@@ -449,8 +547,8 @@ void append_column(std::span<const std::uint64_t> values, std::span<const std::u
                    Bytes& out);
 
 void append_runs(std::span<const std::uint64_t> values, const Prediction& prediction, Bytes& out) {
-  std::vector<std::uint64_t> heads;
-  std::vector<std::uint64_t> lengths;
+  Scratch heads;
+  Scratch lengths;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i == 0 || values[i] != values[i - 1]) {
       heads.push_back(values[i]);
@@ -471,11 +569,14 @@ void append_constant(std::uint64_t value, const Prediction& prediction, Bytes& o
 
 /// Residuals in the smaller of the two packings that say each one.
 void append_each(std::span<const std::uint64_t> residuals, const Prediction& prediction, Bytes& out) {
-  const auto signed_less = [](std::uint64_t a, std::uint64_t b) {
-    return static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b);
-  };
-  const auto [least, most] = std::minmax_element(residuals.begin(), residuals.end(), signed_less);
-  const auto width = static_cast<unsigned>(std::bit_width(*most - *least));
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most = std::numeric_limits<std::int64_t>::min();
+  for (const std::uint64_t value : residuals) {
+    least = std::min(least, static_cast<std::int64_t>(value));
+    most = std::max(most, static_cast<std::int64_t>(value));
+  }
+  const auto base = static_cast<std::uint64_t>(least);
+  const auto width = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(most) - base));
   Coded coded;
   plan_coded(residuals, coded);
   if (coded.size_bytes < residuals.size() * width / 8 + 4) {
@@ -483,41 +584,48 @@ void append_each(std::span<const std::uint64_t> residuals, const Prediction& pre
     append_coded(residuals, coded, out);
   } else {
     append_head(Packing::kFixed, prediction, out);
-    append_fixed(residuals, *least, width, out);
+    append_fixed(residuals, base, width, out);
   }
 }
 
 void append_column(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs,
                    Bytes& out) {
   if (values.empty()) return;
-  const std::size_t value_runs = runs_of(values);
-  if (value_runs == 1) return append_constant(values[0], {}, out);
-
-  Prediction prediction;
-  std::size_t estimate = std::numeric_limits<std::size_t>::max();
-  improve(prediction, estimate, values, false);
-  std::vector<std::uint64_t> differences;
+  if (std::memcmp(values.data(), values.data() + 1, (values.size() - 1) * sizeof values[0]) == 0) {
+    return append_constant(values[0], {}, out);
+  }
+  auto [prediction, fit] = best_prediction(values);
+  Scratch differences;
   if (!reference.empty()) {
     differences.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) differences[i] = values[i] - reference[i];
-    improve(prediction, estimate, differences, true);
+    const std::uint64_t rate = rate_of(rise_of(values), rise_of(reference));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      differences[i] = values[i] - scaled(reference[i] - reference[0], rate);
+    if (auto [other, other_fit] = best_prediction(differences); other_fit.bits + signed_bits(rate) < fit.bits) {
+      prediction = other;
+      prediction.from_reference = true;
+      prediction.reference_rate = rate;
+    }
   }
-  const std::span<const std::uint64_t> predicted = prediction.from_reference ? differences : values;
-  std::vector<std::uint64_t> residuals(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) residuals[i] = residual(prediction, predicted, i);
+  Scratch residuals(values.size());
+  predict(prediction, prediction.from_reference ? differences : values, 0, residuals);
   const std::size_t runs = runs_of(residuals);
   if (runs == 1) return append_constant(residuals[0], prediction, out);
 
+  const std::size_t value_runs = runs_of(values);
+  const std::size_t fewest_runs = std::min(value_runs, runs);
+  const bool try_runs = !in_runs && fewest_runs * kRunLengthMin <= values.size();
+  const bool only_runs = try_runs && fewest_runs * kRunBits <= values.size();
   const std::size_t begin = out.size();
-  append_each(residuals, prediction, out);
-  if (in_runs || std::min(value_runs, runs) * kRunLengthMin > values.size()) return;
+  if (!only_runs) append_each(residuals, prediction, out);
+  if (!try_runs) return;
   Bytes as_runs;
   if (runs < value_runs) {
     append_runs(residuals, prediction, as_runs);
   } else {
     append_runs(values, {}, as_runs);
   }
-  if (as_runs.size() < out.size() - begin) {
+  if (only_runs || as_runs.size() < out.size() - begin) {
     out.resize(begin);
     out.append(as_runs);
   }
@@ -545,65 +653,92 @@ bool take_fixed(Input& in, std::span<std::uint64_t> values) {
   return true;
 }
 
+/// What a code that begins with some bits says. Bits that begin no code (there is one class only, or these bytes are
+/// made up) say class 0.
+struct CodeTable {
+  struct Entry {
+    std::uint8_t number;  ///< Of the class.
+    std::uint8_t length;
+    std::uint8_t more;       ///< Bits behind the code.
+    std::uint8_t size_bits;  ///< Of both.
+  };
+  unsigned code_bits = 0;  ///< Of the longest code.
+  unsigned size_bits_max = 0;
+  std::array<Entry, 1u << kCodeBitsMax> entries;
+  std::array<std::uint64_t, kClassesMax> first;
+};
+bool make_table(std::span<const std::uint8_t> lengths, unsigned cut, CodeTable& table) {
+  table.code_bits = *std::max_element(lengths.begin(), lengths.end());
+  const std::size_t size = std::size_t{1} << table.code_bits;
+  std::fill_n(table.entries.begin(), size, CodeTable::Entry{0, 1, 0, 1});
+  table.first[0] = 0;
+  unsigned most = 0;
+  const bool right = for_each_code(lengths, [&](std::size_t number, unsigned length, std::uint32_t code) {
+    const SizeClass members = size_class(number);
+    const unsigned more = members.bits + cut;
+    most = std::max(most, more);
+    table.first[number] = members.first << cut;
+    table.size_bits_max = std::max(table.size_bits_max, length + more);
+    const CodeTable::Entry entry{static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(length),
+                                 static_cast<std::uint8_t>(more), static_cast<std::uint8_t>(length + more)};
+    for (std::size_t i = code; i < size; i += std::size_t{1} << length) table.entries[i] = entry;
+  });
+  return right && most <= kMoreBitsMax;
+}
+
+constexpr auto kLowBits = [] {
+  std::array<std::uint64_t, 64> masks{};
+  for (unsigned i = 0; i < masks.size(); ++i) masks[i] = (std::uint64_t{1} << i) - 1;
+  return masks;
+}();
+
+/// `wide`: a code with the bits behind it may be more than 56.
+template <bool wide>
+bool take_lanes(std::span<const std::string_view, 2> lanes, const CodeTable& table, std::uint64_t middle,
+                std::span<std::uint64_t> values) {
+  BitReader even(lanes[0]);
+  BitReader odd(lanes[1]);
+  const std::uint64_t mask = kLowBits[table.code_bits];
+  const auto next = [&table, mask, middle ](BitReader & bits) __attribute__((always_inline)) {
+    bits.refill();
+    const CodeTable::Entry entry = table.entries[bits.held() & mask];
+    std::uint64_t more = 0;
+    if (!wide || entry.size_bits <= 56) {
+      more = bits.held() >> entry.length & kLowBits[entry.more];
+      bits.drop(entry.size_bits);
+    } else {
+      bits.drop(entry.length);
+      more = bits.take_wide(entry.more);
+    }
+    return middle + static_cast<std::uint64_t>(unzigzag(table.first[entry.number] + more));
+  };
+  const std::size_t pairs = values.size() / 2;
+  std::uint64_t* to = values.data();
+  for (std::size_t i = 0; i < pairs; ++i, to += 2) {
+    to[0] = next(even);
+    to[1] = next(odd);
+  }
+  if (values.size() % 2 != 0) *to = next(even);
+  return !even.overrun() && !odd.overrun();
+}
+
 bool take_coded(Input& in, std::span<std::uint64_t> values) {
   std::uint64_t middle = 0;
   std::uint8_t cut = 0;
   CodeLengths lengths;
   std::size_t classes = 0;
-  if (!in.take_signed(middle) || !in.take_byte(cut) || cut > 60 || !take_code_lengths(in, lengths, classes)) {
+  if (!in.take_signed(middle) || !in.take_byte(cut) || cut > kMoreBitsMax || !take_code_lengths(in, lengths, classes)) {
     return false;
   }
-  // What a code that begins with these bits says. Bits that begin no code (there is one class only, or these bytes are
-  // made up) say class 0.
-  struct Entry {
-    std::uint16_t number;
-    std::uint8_t length;
-    std::uint8_t more;
-  };
-  const unsigned longest = *std::max_element(lengths.begin(), lengths.begin() + classes);
-  std::array<Entry, 1u << kCodeBitsMax> table;
-  std::array<std::uint64_t, kClassesMax> first;
-  std::fill_n(table.begin(), std::size_t{1} << longest, Entry{0, 1, 0});
-  first[0] = 0;
-  bool right = true;
-  right &= for_each_code({lengths.data(), classes}, [&](std::size_t number, unsigned length, std::uint32_t code) {
-    const SizeClass size = size_class(number);
-    if (size.bits + cut > 63) right = false;
-    first[number] = size.first << cut;
-    const Entry entry{static_cast<std::uint16_t>(number), static_cast<std::uint8_t>(length),
-                      static_cast<std::uint8_t>(size.bits + cut)};
-    for (std::size_t i = code; i < std::size_t{1} << longest; i += std::size_t{1} << length) table[i] = entry;
-  });
-  if (!right) return false;
+  CodeTable table;
+  if (!make_table({lengths.data(), classes}, cut, table)) return false;
   std::string_view lanes[2];
   for (std::string_view& lane : lanes) {
     std::uint64_t size = 0;
     if (!in.take_varint(size) || !in.take_bytes(size, lane)) return false;
   }
-  BitReader even(lanes[0]);
-  BitReader odd(lanes[1]);
-  const std::uint64_t mask = low_bits(~std::uint64_t{0}, longest);
-  const auto next = [&](BitReader& bits) {
-    bits.refill();
-    const Entry entry = table[bits.held() & mask];
-    const unsigned size = entry.length + entry.more;
-    std::uint64_t more = 0;
-    if (size <= 56) [[likely]] {
-      more = low_bits(bits.held() >> entry.length, entry.more);
-      bits.drop(size);
-    } else {
-      bits.drop(entry.length);
-      more = bits.take_wide(entry.more);
-    }
-    return middle + static_cast<std::uint64_t>(unzigzag(first[entry.number] + more));
-  };
-  std::size_t i = 0;
-  for (; i + 1 < values.size(); i += 2) {
-    values[i] = next(even);
-    values[i + 1] = next(odd);
-  }
-  if (i < values.size()) values[i] = next(even);
-  return !even.overrun() && !odd.overrun();
+  return table.size_bits_max <= 56 ? take_lanes<false>(lanes, table, middle, values)
+                                   : take_lanes<true>(lanes, table, middle, values);
 }
 
 bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs);
@@ -611,7 +746,7 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
 bool take_runs(Input& in, std::span<std::uint64_t> values) {
   std::uint64_t runs = 0;
   if (!in.take_varint(runs) || runs > values.size()) return false;
-  std::vector<std::uint64_t> columns(2 * runs);
+  Scratch columns(2 * runs);
   const std::span<std::uint64_t> heads(columns.data(), runs);
   const std::span<std::uint64_t> lengths(columns.data() + runs, runs);
   if (!take_column(in, heads, {}, true) || !take_column(in, lengths, {}, true)) return false;
@@ -646,7 +781,7 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
   if (!in.take_byte(head) || head > 31) return false;
   const auto packing = static_cast<Packing>(head & 3);
   Prediction prediction{.predictor = static_cast<Predictor>(head >> 2 & 3), .from_reference = (head & 16) != 0};
-  if (prediction.from_reference && reference.empty()) return false;
+  if (prediction.from_reference && (reference.empty() || !in.take_signed(prediction.reference_rate))) return false;
   if (prediction.predictor != Predictor::kNone && !in.take_signed(prediction.first)) return false;
   if (prediction.predictor > Predictor::kLast && !in.take_signed(prediction.step)) return false;
   bool right = false;
@@ -670,7 +805,9 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
   if (!right) return false;
   restore(prediction, values);
   if (prediction.from_reference) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += reference[i];
+    const std::uint64_t first = reference[0];
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] += scaled(reference[i] - first, prediction.reference_rate);
   }
   return true;
 }
@@ -679,6 +816,11 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
 
 void append_integers(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, Bytes& out) {
   append_column(values, reference, false, out);
+}
+
+bool take_constant(Input& in, std::uint64_t& value) {
+  std::uint8_t head = 0;
+  return in.begins_with(0) && in.take_byte(head) && in.take_signed(value);
 }
 
 bool take_integers(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference) {

@@ -25,6 +25,7 @@ class Input {
   explicit Input(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   std::size_t size() const { return static_cast<std::size_t>(end_ - at_); }
+  bool begins_with(std::uint8_t byte) const { return at_ != end_ && static_cast<std::uint8_t>(*at_) == byte; }
   bool take_byte(std::uint8_t& byte) {
     if (at_ == end_) return false;
     byte = static_cast<std::uint8_t>(*at_++);
@@ -60,6 +61,9 @@ class Input {
 /// decoder will have too, and that the values may follow.
 void append_integers(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                      model::Bytes& out);
+
+/// Takes a column, if it is one that has the same value everywhere, whatever its size.
+bool take_constant(Input& in, std::uint64_t& value);
 
 /// Reads values.size() integers; false: these bytes are no such column. The reference must be the one of encoding.
 bool take_integers(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference);

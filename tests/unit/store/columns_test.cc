@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -246,19 +247,48 @@ TEST(Columns, AnUnknownVersionIsNamed) {
   EXPECT_EQ(columns_info(encoded).status().message(), status.message());
 }
 
+// The example of ARCHITECTURE.md, "Blocks on disk".
+TEST(Columns, TheBytesAreThoseOfTheDocumentation) {
+  std::vector<Bytes> rows;
+  std::int64_t ms = 1'782'205'201'000;
+  std::uint64_t offset = 41;
+  for (const std::int64_t tenths : {615, 620, 631, 625}) {
+    rows.push_back(make_row(time_key(ms, TimePrecision::kSeconds), Attributes().number(7, tenths, -1),
+                            Version::of(ms, model::SourceId{1}, offset)));
+    ms += 5'000;
+    offset += 3;
+  }
+  std::string hex;
+  for (const char byte : encode(rows)) {
+    char text[3];
+    std::snprintf(text, sizeof text, "%02x", static_cast<unsigned char>(byte));
+    hex += text;
+  }
+  EXPECT_EQ(hex,
+            "01985ff45a534d034804b701"
+            "01020107"
+            "010001000000"
+            "04c09ba9bbde67904e0002"
+            "044c060000"
+            "01035453230100"
+            "0498acd2a30d0a"
+            "01000001ce0905a04005");
+}
+
 // Columns of integers, each kind in which some packing is good.
 TEST(Columns, IntegersComeBack) {
   Random random(3);
   for (int round = 0; round < 2'000; ++round) {
     std::vector<std::uint64_t> values(static_cast<std::size_t>(pick(random, 1, 300)));
     std::vector<std::uint64_t> reference(values.size());
-    const std::int64_t kind = pick(random, 0, 6);
+    const std::int64_t kind = pick(random, 0, 7);
     const std::int64_t bits = pick(random, 0, 63);
     std::uint64_t last = random();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::uint64_t noise = random() >> bits;
       reference[i] = last = kind == 0 ? noise : kind == 1 ? last + noise : kind == 2 ? last + 5'000 : last - noise % 3;
       values[i] = kind == 5 ? reference[i] + (pick(random, 0, 99) == 0 ? random() : random() % 9) : reference[i];
+      if (kind == 7) values[i] = static_cast<std::uint64_t>(pick(random, -1, 1)) * ((1ull << 62) + (random() >> 3));
       if (kind == 6) values[i] = pick(random, 0, 20) == 0 || i == 0 ? noise : values[i - 1];
     }
     Bytes encoded;
