@@ -247,6 +247,11 @@ class ConfigReader {
     });
     with_section("store", [this](Section section) {
       section.read("directory", config_.store_directory);
+      if (auto budget = section.find("memory_budget")) {
+        config_.store.memory_budget_bytes = budget->size_bytes(std::uint64_t{1} << 20, std::uint64_t{1} << 50)
+                                                .value_or(config_.store.memory_budget_bytes);
+        if (config_.store_directory.empty()) budget->problem("goes with store.directory: set it, or take this out");
+      }
       if (auto interval = section.find("checkpoint_interval")) {
         config_.checkpoint_interval_ms = interval->duration_ms(100, 3'600'000).value_or(config_.checkpoint_interval_ms);
         if (config_.store_directory.empty()) interval->problem("goes with store.directory: set it, or take this out");

@@ -85,6 +85,11 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
+std::string format_size(std::uint64_t bytes) {
+  if (bytes % (std::uint64_t{1} << 30) == 0) return std::to_string(bytes >> 30) + "GiB";
+  return std::to_string(bytes >> 20) + "MiB";
+}
+
 std::string format_duration(std::int64_t ms) {
   if (ms % 60'000 == 0) return std::to_string(ms / 60'000) + "m";
   if (ms % 1'000 == 0) return std::to_string(ms / 1'000) + "s";
@@ -226,6 +231,22 @@ std::optional<std::int64_t> Setting::duration_ms(std::int64_t min, std::int64_t 
     }
   }
   wrong("a time from " + format_duration(min) + " to " + format_duration(max) + ", with its unit (ms, s or m)");
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Setting::size_bytes(std::uint64_t min, std::uint64_t max) const {
+  if (node_.IsScalar()) {
+    const std::string_view written = node_.Scalar();
+    const std::size_t digits = std::min(written.find_first_not_of("0123456789"), written.size());
+    const std::string_view unit = written.substr(digits);
+    const unsigned shift = unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : 0;
+    const auto count = parse_number<std::uint32_t>(written.substr(0, digits));
+    if (count && shift != 0) {
+      const std::uint64_t bytes = std::uint64_t{*count} << shift;
+      if (bytes >= min && bytes <= max) return bytes;
+    }
+  }
+  wrong("a size from " + format_size(min) + " to " + format_size(max) + ", with its unit (KiB, MiB or GiB)");
   return std::nullopt;
 }
 

@@ -60,6 +60,8 @@ class Setting {
   std::optional<bool> boolean() const;
   /// A time with its unit: `10s`, `500ms`, `2m`.
   std::optional<std::int64_t> duration_ms(std::int64_t min, std::int64_t max) const;
+  /// A size with its unit: `512MiB`, `8GiB`.
+  std::optional<std::uint64_t> size_bytes(std::uint64_t min, std::uint64_t max) const;
   /// One of a closed list of words; gives its place in the list.
   std::optional<std::size_t> choice(std::initializer_list<std::string_view> words) const;
   /// The elements of a list.
