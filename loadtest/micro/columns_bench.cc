@@ -135,7 +135,7 @@ void BM_Decode(benchmark::State& state) {
 
 void workloads(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"rows", "millis", "clock", "index"});
-  for (const std::int64_t rows : {512, 64}) {
+  for (const std::int64_t rows : {2'048, 512, 64}) {
     for (const std::int64_t millis : {1, 0}) benchmark->Args({rows, millis, kArrival, 0});
   }
   benchmark->Args({512, 1, kRecorded, 0});

@@ -755,7 +755,7 @@ class NumberReader {
     const std::uint64_t given = exponents_[at_];
     ++at_;
     if (given == 0) return put_shed(out, coefficient);
-    return model::put_varint(model::put_varint(out, zigzag(unzigzag(given - 1))), zigzag(coefficient));
+    return model::put_varint(model::put_varint(out, given - 1), zigzag(coefficient));
   }
 
   /// The same behind `exponent_size` bytes that are the common exponent's. Requires: has_common_exponent().

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -39,7 +38,7 @@ enum class Predictor : std::uint8_t {
   kNone = 0,
   kLast = 1,  ///< The value in front.
   kStep = 2,  ///< The value in front, and as much further as that one was.
-  kLine = 3,  ///< On a line from the first value to the last.
+  kLine = 3,  ///< On a line from the first value, as steep as the column is.
 };
 
 struct Prediction {

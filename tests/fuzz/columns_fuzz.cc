@@ -1,9 +1,8 @@
 // Goal: no bytes from disk make the decoder of blocks crash, hang, or hand out more than the block says; and whatever
 //       rows there are, they come back byte for byte.
-// Method: the input's first byte chooses. 0: the rest is a block, to which the right checksum is put, so that the
-// decoder
-//         gets behind it. 1: the rest makes rows, which are encoded, decoded and compared. 2: as 1, then the rest of
-//         the input changes bytes of the block, the checksum is put right, and it is decoded.
+// Method: the input's first byte chooses. 0: the rest is a block, whose checksum is put right, so that the decoder gets
+//         behind it. 1: the rest makes rows, which are encoded, decoded and compared. 2: as 1, then the rest of the
+//         input changes bytes of the block, the checksum is put right, and it is decoded.
 // Run:     `tests/run fuzz`; tests/unit/store runs it on random inputs.
 #include <cstddef>
 #include <cstdint>
