@@ -19,6 +19,7 @@ Changes::Interval Changes::begin(std::uint32_t next) {
   for (const Note& note : notes_) ended.collections.push_back(note.collection);
   ended.settled = std::exchange(last_collections_, ended.collections);
   ended.gone = std::exchange(gone_, {});
+  ended.apart = std::exchange(apart_, {});
   notes_.clear();
   by_collection_.clear();
   mapped_ = 0;
@@ -37,6 +38,11 @@ void Changes::add_gone(const Collection& collection) {
   const model::LockGuard lock(mutex_);
   for (model::Bytes& key : gone_keys_) gone_.push_back({&collection, std::move(key)});
   gone_keys_.clear();
+}
+
+void Changes::add_apart(const Collection& collection, std::string_view first_key, std::string_view last_key) {
+  const model::LockGuard lock(mutex_);
+  apart_.push_back({&collection, model::Bytes(first_key), model::Bytes(last_key)});
 }
 
 CollectionState Changes::state_at_cut(const Collection& collection) {

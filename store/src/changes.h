@@ -39,11 +39,18 @@ class Changes {
     const Collection* collection;
     model::Bytes first_key;
   };
+  /// Blocks that a checkpoint has put together on disk, and that could not be put together in memory.
+  struct Apart {
+    const Collection* collection;
+    model::Bytes first_key;
+    model::Bytes last_key;
+  };
   /// What happened between two cuts.
   struct Interval {
     std::vector<const Collection*> collections;
     std::vector<const Collection*> settled;  ///< Those of the interval before.
     std::vector<Gone> gone;                  ///< Blocks that stood in a history at the cut before and do no more.
+    std::vector<Apart> apart;                ///< Their one value is to be taken back.
   };
 
   /// 0: nothing is noted, since nothing is ever written.
@@ -60,6 +67,7 @@ class Changes {
   /// Writer: where merge() may leave first keys, which belong to `collection`; null: nothing is noted.
   std::vector<model::Bytes>* gone_keys() { return interval_ != 0 ? &gone_keys_ : nullptr; }
   void add_gone(const Collection& collection);
+  void add_apart(const Collection& collection, std::string_view first_key, std::string_view last_key);
 
   CollectionState state_at_cut(const Collection& collection);
 
@@ -76,6 +84,7 @@ class Changes {
   model::Mutex mutex_;
   std::vector<Note> notes_ GUARDED_BY(mutex_);
   std::vector<Gone> gone_ GUARDED_BY(mutex_);
+  std::vector<Apart> apart_ GUARDED_BY(mutex_);
   std::unordered_map<const Collection*, CollectionState> by_collection_ GUARDED_BY(mutex_);  ///< Of notes_.
   std::size_t mapped_ GUARDED_BY(mutex_) = 0;                                                ///< How many of them.
 };

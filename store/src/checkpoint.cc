@@ -4,6 +4,8 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "cold_block.h"
@@ -27,24 +29,6 @@ std::vector<model::RowView> rows_of(const Block& block, std::uint32_t count) {
   return rows;
 }
 
-/// Puts the blocks below `node` that came to be in `interval`.
-void put_blocks(DiskBatch& batch, const Node& node, std::uint32_t interval, const model::Bytes& prefix) {
-  if (node.born != interval) return;
-  for (std::size_t i = 0; i < node.count; ++i) {
-    if (node.level > 0) {
-      put_blocks(batch, *node.node(i), interval, prefix);
-    } else if (node.is_cold(i)) {
-      const ColdBlock& cold = *node.cold_block(i);
-      if (cold.born() == interval)
-        batch.put(Family::kBlocks, prefix + model::Bytes(cold.first_key()), *cold.in_memory());
-    } else if (const Block& block = *node.block(i); block.born() == interval) {
-      model::Bytes encoded;
-      encode_block(rows_of(block, block.count()), encoded);
-      batch.put(Family::kBlocks, prefix + model::Bytes(block.row(0).sort_key()), encoded);
-    }
-  }
-}
-
 /// The tails of a segment's collections; one without rows stands there too, so that every collection does.
 model::Bytes tails_of(const SpaceChanges& changes, Changes& of_shard, std::uint32_t segment) {
   model::Bytes value;
@@ -60,11 +44,19 @@ model::Bytes tails_of(const SpaceChanges& changes, Changes& of_shard, std::uint3
   return value;
 }
 
-/// Walks a history and makes cold blocks of its runs.
-class Sealer {
+/// Walks a history, makes cold blocks of its runs, and puts them and what else came to be in the interval.
+class HistoryWriter {
  public:
-  Sealer(const ColdBlock::Place& place, std::uint32_t born_max, bool pressed)
-      : place_(place), born_max_(born_max), pressed_(pressed) {}
+  struct Settings {
+    std::uint32_t interval;
+    std::uint32_t sealed_born_max;  ///< Younger blocks are not sealed.
+    bool pressed;
+  };
+  HistoryWriter(DiskBatch& batch, const ColdBlock::Place& place, const Settings& settings)
+      : batch_(batch), place_(place), settings_(settings) {}
+
+  /// Blocks of these keys are put whatever their age.
+  void put_again(std::span<const Changes::Apart> apart) { apart_ = apart; }
 
   void walk(const Node& node) {
     constexpr std::uint32_t kAllCold = 0xffffffff;
@@ -72,11 +64,14 @@ class Sealer {
     for (std::size_t i = 0; i < node.count; ++i) {
       if (node.level > 0) {
         walk(*node.node(i));
-      } else if (node.is_cold(i) || node.block(i)->born() > born_max_ ||
-                 node.block(i)->used() > kColdRowBytesMax - kColdRowBytesMin) {
+      } else if (node.is_cold(i)) {
         end_run();
+      } else if (const Block& block = *node.block(i);
+                 block.born() > settings_.sealed_born_max || block.used() > kColdRowBytesMax - kColdRowBytesMin) {
+        end_run();
+        put(block);
       } else {
-        take(*node.block(i));
+        take(block);
       }
     }
   }
@@ -95,8 +90,20 @@ class Sealer {
   }
 
   void end_run() {
-    if (pressed_ && !run_.empty()) return seal();
+    if (settings_.pressed && !run_.empty()) return seal();
+    for (const Block* block : run_) put(*block);
     clear();
+  }
+
+  void put(const Block& block) {
+    const std::string_view first_key = block.row(0).sort_key();
+    const auto covers = [&](const Changes::Apart& range) {
+      return range.first_key <= first_key && first_key <= range.last_key;
+    };
+    if (block.born() != settings_.interval && std::none_of(apart_.begin(), apart_.end(), covers)) return;
+    model::Bytes encoded;
+    encode_block(rows_of(block, block.count()), encoded);
+    batch_.put(Family::kBlocks, model::Bytes(place_.collection_key).append(first_key), encoded);
   }
 
   void seal() {
@@ -104,8 +111,14 @@ class Sealer {
     rows.reserve(rows_);
     for (const Block* block : run_) {
       for (std::uint32_t i = 0; i < block->count(); ++i) rows.push_back(block->row(i));
+      // What stands there by itself is replaced, or may not be there at all.
+      if (block->born() != settings_.interval) {
+        batch_.remove(Family::kBlocks, model::Bytes(place_.collection_key).append(block->row(0).sort_key()));
+      }
     }
-    seals_.push_back({run_, born_max_, ColdBlock::of_rows(place_, rows)});
+    std::unique_ptr<ColdBlock> cold = ColdBlock::of_rows(place_, rows, settings_.interval);
+    batch_.put(Family::kBlocks, model::Bytes(place_.collection_key).append(cold->first_key()), *cold->in_memory());
+    seals_.push_back({std::move(run_), settings_.sealed_born_max, std::move(cold)});
     clear();
   }
 
@@ -115,9 +128,10 @@ class Sealer {
     bytes_ = 0;
   }
 
+  DiskBatch& batch_;
   const ColdBlock::Place place_;
-  const std::uint32_t born_max_;
-  const bool pressed_;
+  const Settings settings_;
+  std::span<const Changes::Apart> apart_;
   std::vector<const Block*> run_;
   std::uint32_t rows_ = 0;
   std::size_t bytes_ = 0;
@@ -137,43 +151,50 @@ void evict_below(const Node& node, std::uint32_t interval, std::uint64_t& bytes,
 
 }  // namespace
 
-void append_changes(DiskBatch& batch, const SpaceChanges& changes, std::uint32_t interval) {
+std::vector<ShardSeals> append_changes(DiskBatch& batch, const Disk& disk, const SpaceChanges& changes,
+                                       std::uint32_t interval, bool pressed) {
+  std::vector<ShardSeals> all;
+  const bool is_table = changes.id.index == 0;
   for (const SpaceChanges::Part& part : changes.parts) {
-    for (const Changes::Gone& gone : part.interval.gone) {
-      const Collection& collection = *gone.collection;
+    const Changes::Interval& changed = part.interval;
+    const auto remove = [&](const Collection& collection, const model::Bytes& first_key) {
       batch.remove(Family::kBlocks,
-                   collection_key(changes.id, collection.hash(), collection.partition_key()) + gone.first_key);
+                   collection_key(changes.id, collection.hash(), collection.partition_key()) + first_key);
+    };
+    std::unordered_map<const Collection*, std::vector<Changes::Apart>> apart;
+    for (const Changes::Gone& gone : changed.gone) remove(*gone.collection, gone.first_key);
+    for (const Changes::Apart& range : changed.apart) {
+      remove(*range.collection, range.first_key);
+      apart[range.collection].push_back(range);
     }
+
+    std::vector<Shard::Seals>& seals = all.emplace_back(ShardSeals{part.shard, {}}).seals;
+    const auto write_history = [&](const Collection& collection) {
+      const CollectionState state = part.shard->changes().state_at_cut(collection);
+      if (state.view == nullptr || state.view->history == nullptr) return;
+      const model::Bytes key = collection_key(changes.id, collection.hash(), collection.partition_key());
+      HistoryWriter writer(batch, {disk, key}, {interval, is_table ? interval : interval - 1, pressed});
+      if (const auto found = apart.find(&collection); found != apart.end()) writer.put_again(found->second);
+      writer.walk(*state.view->history);
+      std::vector<Seal> found = writer.take_seals();
+      // Its shard's writer is to change it.
+      if (!found.empty()) seals.push_back({const_cast<Collection*>(&collection), std::move(found)});
+    };
+    for (const Collection* collection : changed.collections) write_history(*collection);
+    // What has come to rest meanwhile: its last blocks were too young, or the memory was not pressed then.
+    if (!is_table || pressed) {
+      const std::unordered_set<const Collection*> written(changed.collections.begin(), changed.collections.end());
+      for (const Collection* collection : changed.settled) {
+        if (!written.contains(collection)) write_history(*collection);
+      }
+    }
+
     std::vector<std::uint32_t> segments;
-    for (const Collection* collection : part.interval.collections) {
-      segments.push_back(model::segment_of(collection->hash()));
-      const CollectionState state = part.shard->changes().state_at_cut(*collection);
-      if (state.view == nullptr || state.view->history == nullptr) continue;
-      put_blocks(batch, *state.view->history, interval,
-                 collection_key(changes.id, collection->hash(), collection->partition_key()));
-    }
+    for (const Collection* collection : changed.collections) segments.push_back(model::segment_of(collection->hash()));
     std::sort(segments.begin(), segments.end());
     segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
     for (const std::uint32_t segment : segments) {
       batch.put(Family::kTails, tails_key(changes.id, segment), tails_of(changes, part.shard->changes(), segment));
-    }
-  }
-}
-
-std::vector<ShardSeals> seal_settled(const Disk& disk, const SpaceChanges& changes, std::uint32_t interval,
-                                     bool pressed) {
-  std::vector<ShardSeals> all;
-  for (const SpaceChanges::Part& part : changes.parts) {
-    std::vector<Shard::Seals>& seals = all.emplace_back(ShardSeals{part.shard, {}}).seals;
-    for (const Collection* collection : part.interval.settled) {
-      const CollectionState state = part.shard->changes().state_at_cut(*collection);
-      if (state.view == nullptr || state.view->history == nullptr) continue;
-      const model::Bytes key = collection_key(changes.id, collection->hash(), collection->partition_key());
-      Sealer sealer({disk, key}, interval - 1, pressed);
-      sealer.walk(*state.view->history);
-      std::vector<Seal> found = sealer.take_seals();
-      // Its shard's writer is to change it.
-      if (!found.empty()) seals.push_back({const_cast<Collection*>(collection), std::move(found)});
     }
   }
   return all;

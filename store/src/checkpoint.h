@@ -8,22 +8,21 @@
 
 namespace drover::store {
 
-/// Adds to `batch` what has changed in a key space in the interval that ended at the last cut: new blocks of histories,
-/// keys of blocks that are gone, and the tails of all segments in which a collection changed.
-///
-/// Requires: an EpochDomain::Guard has been held since the cut.
-void append_changes(DiskBatch& batch, const SpaceChanges& changes, std::uint32_t interval);
-
-/// Cold blocks for what has settled in the interval: runs of neighbours that were there, unchanged, all the while. With
-/// `pressed`, short runs too. By shard.
-///
-/// Requires: an EpochDomain::Guard has been held since the cut.
+/// Cold blocks that a shard's writer is to put in the place of others.
 struct ShardSeals {
   Shard* shard;
   std::vector<Shard::Seals> seals;
 };
-std::vector<ShardSeals> seal_settled(const Disk& disk, const SpaceChanges& changes, std::uint32_t interval,
-                                     bool pressed);
+
+/// Adds to `batch` what has changed in a key space in the interval that ended at the last cut: new blocks of histories,
+/// keys of blocks that are gone, and the tails of all segments in which a collection changed.
+///
+/// Runs of neighbouring blocks go out as one cold block each, which is then to stand in their place in memory too. In a
+/// table these are all that stand in front of a tail; in an index only what has not changed for an interval, since new
+/// entries come in between for a while. With `pressed`, also runs that are short.
+/// Requires: an EpochDomain::Guard has been held since the cut.
+std::vector<ShardSeals> append_changes(DiskBatch& batch, const Disk& disk, const SpaceChanges& changes,
+                                       std::uint32_t interval, bool pressed);
 
 /// Leaves to the disk what has been durable since `interval`, beginning at a segment, until `bytes` are free; returns
 /// the segment to go on with.

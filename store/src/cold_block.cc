@@ -46,12 +46,14 @@ ColdBlock::ColdBlock(const Place& place, std::string_view first_key, std::string
   encoded_.store(new model::Bytes(std::move(encoded)), std::memory_order_release);
 }
 
-std::unique_ptr<ColdBlock> ColdBlock::of_rows(const Place& place, std::span<const model::RowView> rows) {
+std::unique_ptr<ColdBlock> ColdBlock::of_rows(const Place& place, std::span<const model::RowView> rows,
+                                              std::uint32_t born) {
   model::Bytes encoded;
   encode_block(rows, encoded);
   encoded.shrink_to_fit();
   std::unique_ptr<ColdBlock> block(
       new ColdBlock(place, rows.front().sort_key(), rows.back().sort_key(), std::move(encoded)));
+  block->born_ = born;
   block->rows_ = static_cast<std::uint32_t>(rows.size());
   for (const model::RowView& row : rows) {
     block->tombstones_ += row.tombstone() ? 1 : 0;

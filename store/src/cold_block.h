@@ -34,7 +34,8 @@ class ColdBlock {
     const model::Bytes& collection_key;
   };
   /// Of rows in order. Requires: at least one.
-  static std::unique_ptr<ColdBlock> of_rows(const Place& place, std::span<const model::RowView> rows);
+  static std::unique_ptr<ColdBlock> of_rows(const Place& place, std::span<const model::RowView> rows,
+                                            std::uint32_t born);
   /// Of a value that encode_block() wrote. Null: it is damaged.
   static std::unique_ptr<ColdBlock> of_value(const Place& place, std::string_view first_key, model::Bytes encoded);
   ~ColdBlock();
@@ -44,7 +45,6 @@ class ColdBlock {
   std::string_view first_key() const { return std::string_view(key_).substr(first_key_begin_); }
   std::string_view last_key() const { return last_key_; }
   std::uint32_t born() const { return born_; }
-  void set_born(std::uint32_t born) { born_ = born; }  ///< Requires: not in a published history yet.
   std::uint32_t rows() const { return rows_; }
   std::uint32_t tombstones() const { return tombstones_; }
   std::uint64_t row_bytes() const { return row_bytes_; }

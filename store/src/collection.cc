@@ -411,7 +411,6 @@ struct Collection::Sealing {
   std::span<Seal> left;
   std::size_t taken = 0;  ///< Of the first one's blocks.
   RetireList& retired;
-  std::vector<model::Bytes>* gone;
 };
 
 /// The children that take the place of the node's. Requires: what is sealed stands there.
@@ -443,12 +442,8 @@ Pieces Collection::seal_node(const Node& node, Sealing& sealing) const {
     }
     Seal& seal = sealing.left.front();
     const Block* const block = node.block(i);
-    note_gone(block->row(0).sort_key(), block->born(), sealing.gone);
     retire(block, sealing.retired);
-    if (sealing.taken++ == 0) {
-      seal.cold->set_born(cut);
-      pieces.push_back(piece_of(seal.cold.release()));
-    }
+    if (sealing.taken++ == 0) pieces.push_back(piece_of(seal.cold.release()));
     if (sealing.taken == seal.blocks.size()) {
       sealing.left = sealing.left.subspan(1);
       sealing.taken = 0;
@@ -459,14 +454,16 @@ Pieces Collection::seal_node(const Node& node, Sealing& sealing) const {
   return pieces;
 }
 
-void Collection::seal(std::span<Seal> seals, RetireList& retired, std::vector<model::Bytes>* gone) {
+std::size_t Collection::seal(std::span<Seal> seals, RetireList& retired) {
   const auto end = std::stable_partition(seals.begin(), seals.end(), [this](const Seal& seal) { return holds(seal); });
-  Sealing sealing{{seals.begin(), end}, 0, retired, gone};
-  if (sealing.left.empty()) return;
+  const auto failed = static_cast<std::size_t>(seals.end() - end);
+  Sealing sealing{{seals.begin(), end}, 0, retired};
+  if (sealing.left.empty()) return failed;
   View next = *view_.load(std::memory_order_relaxed);  // own stores only
   const std::uint8_t level = next.history->level;
   next.history = root_over(nodes_over(seal_node(*next.history, sealing), level, cut), level, cut);
   publish(next, retired);
+  return failed;
 }
 
 void Collection::restore(const Pieces& history, Block* tail, RetireList& retired) {

@@ -134,8 +134,9 @@ class alignas(64) Collection {
   /// stood in it at the last cut, are appended to `gone`.
   SizeDelta merge(std::span<const Change> changes, RetireList& retired, std::vector<model::Bytes>* gone = nullptr);
 
-  /// Puts cold blocks in the place of others, where these still stand. Requires: in order.
-  void seal(std::span<Seal> seals, RetireList& retired, std::vector<model::Bytes>* gone);
+  /// Puts cold blocks in the place of others, where these still stand as they were; the others' seals stay at the end
+  /// of `seals`: how many. Requires: in order.
+  std::size_t seal(std::span<Seal> seals, RetireList& retired);
 
   /// Takes what a checkpoint held. Requires: nothing was put yet; pieces of blocks in order, none empty.
   void restore(const Pieces& history, Block* tail, RetireList& retired);

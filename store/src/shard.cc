@@ -141,8 +141,10 @@ void Shard::apply_seals() {
   }
   for (Seals& each : seals) {
     changes_.about_to_change(*each.collection);
-    each.collection->seal(each.seals, retired_, changes_.gone_keys());
-    changes_.add_gone(*each.collection);
+    const std::size_t failed = each.collection->seal(each.seals, retired_);
+    for (const Seal& seal : std::span(each.seals).last(failed)) {
+      changes_.add_apart(*each.collection, seal.cold->first_key(), seal.cold->last_key());
+    }
   }
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(seals.size()), std::memory_order_acq_rel);
 }

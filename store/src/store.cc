@@ -223,8 +223,7 @@ class ShardedStore::DiskCut final : public Cut {
     DiskBatch& batch = batch_.emplace(*store_.disk_);
     for (const auto& spaces : changes_) {
       for (const SpaceChanges& changes : spaces) {
-        append_changes(batch, changes, interval_);
-        std::vector<ShardSeals> seals = seal_settled(*store_.disk_, changes, interval_, store_.is_pressed());
+        std::vector<ShardSeals> seals = append_changes(batch, *store_.disk_, changes, interval_, store_.is_pressed());
         seals_.insert(seals_.end(), std::make_move_iterator(seals.begin()), std::make_move_iterator(seals.end()));
       }
     }
