@@ -23,6 +23,9 @@ extern "C" const char* __tsan_default_options() {
 // micro_queue, concurrent_queue_rep: a concurrent queue lies in memory of libtbb's allocator, which reuses it unseen.
 //
 // called_from_lib: what these libraries do to their own memory (memcmp, free) is seen, what orders it is not.
+//
+// librocksdb: its threads run std::string's functions of our program, which are instrumented, on what its own locks
+// guard. None of our code is called by its threads.
 extern "C" const char* __tsan_default_suppressions() {
   return "race_top:store/src/executor.cc\n"
          "race_top:ingest/src/parallel_decoder.cc\n"
@@ -32,5 +35,6 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:tbb::detail::d2::micro_queue\n"
          "race:tbb::detail::d2::concurrent_queue_rep<*>::concurrent_queue_rep\n"
          "called_from_lib:libtbb.so\n"
-         "called_from_lib:librdkafka.so\n";
+         "called_from_lib:librdkafka.so\n"
+         "race:librocksdb.so\n";
 }

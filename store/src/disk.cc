@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "drover/model/sync.h"
+
 namespace drover::store {
 namespace {
 
@@ -67,6 +69,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family) {
 }  // namespace
 
 struct Disk::Database {
+  model::Mutex write_mutex;
   std::unique_ptr<rocksdb::DB> db;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilies> families{};
 
@@ -137,6 +140,8 @@ model::Result<std::unique_ptr<Disk>> Disk::open(const std::string& directory) {
 model::Status Disk::write(DiskBatch& batch) {
   rocksdb::WriteOptions options;
   options.sync = true;
+  // One at a time, as RocksDB would have it too; there ThreadSanitizer can't see it.
+  const model::LockGuard lock(database_->write_mutex);
   rocksdb::Status status = database_->db->Write(options, &batch.operations_->batch);
   if (!status.ok() && database_->db->Resume().ok()) {
     // What has failed before (a full device) may be mended by now.
