@@ -31,6 +31,7 @@ struct Options {
   std::string group = "drover-pipeline";
   std::uint64_t records = 0;
   bool depot_index = false;
+  bool through_librdkafka = false;
   bool serve = false;
 };
 
@@ -77,6 +78,7 @@ model::Status run(const Options& options) {
   server::Config config =
       fleet_config(options.brokers, options.topic, model::TimePrecision::kMillis, options.depot_index);
   config.kafka.group = options.group;
+  if (options.through_librdkafka) config.kafka.fetch = ingest::Fetch::kLibrdkafka;
   config.api.port = 0;
   config.admin.port = 0;
   const std::unique_ptr<server::Pipeline> pipeline = server::Pipeline::make(std::move(config));
@@ -112,6 +114,7 @@ int main(int argc, char** argv) {
   app.add_option("--records", options.records, "In the topic, METAs included")->required();
   app.add_option("--group", options.group, "Consumer group");
   app.add_flag("--index", options.depot_index, "With the index of depots");
+  app.add_flag("--librdkafka", options.through_librdkafka, "librdkafka fetches the records, as with kafka.fetch");
   app.add_flag("--serve", options.serve, "Go on until the input ends; see the source");
   CLI11_PARSE(app, argc, argv);
   const drover::model::Status status = drover::loadtest::run(options);

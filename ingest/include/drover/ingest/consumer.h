@@ -31,11 +31,18 @@ class RowSink {
   virtual std::unique_ptr<Pending> route(const std::string& table, std::shared_ptr<const model::RowBatch> rows) = 0;
 };
 
+/// Who fetches the records. Everything else is librdkafka's in either case.
+enum class Fetch : std::uint8_t {
+  kDirect,      ///< Drover, from each partition's leader, where no property asks for more; librdkafka otherwise.
+  kLibrdkafka,  ///< librdkafka, always.
+};
+
 struct ConsumerOptions {
   std::string brokers;
   std::string group = "drover";
   std::map<std::string, std::string> librdkafka;  ///< Passed through; wins over Drover's own choices.
-  std::uint32_t handles = 2;                      ///< librdkafka handles (group members), each with one poll thread.
+  Fetch fetch = Fetch::kDirect;
+  std::uint32_t handles = 2;  ///< librdkafka handles (group members), each with one poll thread.
   std::size_t batch_records_max = model::kBatchRecordsMax;
   std::int64_t stop_timeout_ms = 5'000;  ///< Leaving the group, at most; the broker may be gone.
 };
