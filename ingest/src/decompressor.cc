@@ -72,17 +72,16 @@ struct Decompressor::State {
     LZ4F_decompressOptions_t options{};
     options.stableDst = 1;  // what was written stays where it is
     std::size_t written = 0;
-    for (bool ended = false; !ended || !input.empty();) {
+    for (;;) {
       std::size_t read_size = input.size();
       std::size_t written_size = room - written;
       const std::size_t hint = LZ4F_decompress(lz4, out + written, &written_size, input.data(), &read_size, &options);
       if (LZ4F_isError(hint)) return kMalformed;
       input.remove_prefix(read_size);
       written += written_size;
-      ended = hint == 0;
-      if (!ended && read_size == 0 && written_size == 0) return written == room ? kNoRoom : kMalformed;
+      if (hint == 0 && input.empty()) return {Outcome::kDone, written};
+      if (read_size == 0 && written_size == 0) return written == room ? kNoRoom : kMalformed;
     }
-    return {Outcome::kDone, written};
   }
 
   Result zstd_frames(std::string_view input, char* out, std::size_t room) const {

@@ -284,8 +284,12 @@ bool Fetcher::serve() {
   const std::int64_t now_ns = connections_.empty() ? 0 : model::steady_clock_ns();
   bool progress = false;
   for (const auto& [broker, connection] : connections_) progress |= connection->serve(now_ns);
-  std::erase_if(connections_, [](const auto& entry) { return !entry.second->has_streams(); });
+  close_unused();
   return progress;
+}
+
+void Fetcher::close_unused() {
+  std::erase_if(connections_, [](const auto& entry) { return !entry.second->has_streams(); });
 }
 
 void Fetcher::append_descriptors(std::vector<pollfd>& descriptors) const {
@@ -293,13 +297,16 @@ void Fetcher::append_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 FetchStream::FetchStream(Fetcher& fetcher, std::string topic, std::int32_t partition, std::int64_t offset)
-    : topic_(std::move(topic)),
+    : fetcher_(fetcher),
+      topic_(std::move(topic)),
       partition_(partition),
       reader_(fetcher.decompressor_, fetcher.decompressed_, offset),
       fetch_offset_(offset) {}
 
 FetchStream::~FetchStream() {
-  if (connection_ != nullptr) connection_->remove(*this);
+  if (connection_ == nullptr) return;
+  connection_->remove(*this);
+  fetcher_.close_unused();
 }
 
 Outcome FetchStream::read(std::size_t records_max, std::vector<model::RecordView>& views) {

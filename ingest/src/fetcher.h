@@ -55,6 +55,8 @@ class Fetcher {
   friend class FetchStream;
   class Connection;
 
+  void close_unused();
+
   const std::string client_id_;
   Decompressor decompressor_;
   BufferPool answers_;
@@ -105,6 +107,7 @@ class FetchStream {
   void take(const FetchAnswer::Partition& partition, const std::shared_ptr<const Answer>& answer);
   void end(Outcome outcome);
 
+  Fetcher& fetcher_;
   const std::string topic_;
   const std::int32_t partition_;
   RecordBatchReader reader_;
