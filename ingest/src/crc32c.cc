@@ -43,8 +43,8 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::strin
 
 std::uint32_t crc32c(std::string_view bytes) {
 #if defined(__x86_64__)
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
-  if (has_instruction) return crc32c_by_instruction(bytes);
+  static const bool kHasInstruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (kHasInstruction) return crc32c_by_instruction(bytes);
 #endif
   return crc32c_by_table(bytes);
 }

@@ -71,8 +71,8 @@ class RecordCursor {
 
   /// A zigzag varint.
   std::int64_t varint() {
-    if (at_ != end_ && static_cast<signed char>(*at_) >= 0) {
-      const auto byte = static_cast<std::uint64_t>(*at_++);
+    if (at_ != end_ && static_cast<unsigned char>(*at_) < 0x80) {
+      const std::uint64_t byte = static_cast<unsigned char>(*at_++);
       return static_cast<std::int64_t>(byte >> 1) ^ -static_cast<std::int64_t>(byte & 1);
     }
     return long_varint();
