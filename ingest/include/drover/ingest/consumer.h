@@ -57,9 +57,8 @@ struct Topic {
 
 /// Reads topics as a member of a consumer group and hands their rows to a sink, each Kafka partition in its order.
 ///
-/// One queue per Kafka partition. While the sink says kFull for a partition's rows, that partition is not polled (its
-/// fetched records wait in librdkafka, bounded by queued.max.messages.kbytes); others go on. Heartbeats and rebalances
-/// are served meanwhile.
+/// While the sink says kFull for a partition's rows, that partition is not polled (its fetched records wait, bounded);
+/// others go on. Heartbeats and rebalances are served meanwhile.
 /// Nothing is committed: a start reads from the earliest offset; a rebalance goes on where this process stood.
 /// Threads: start(), stop() from one thread; stats() from any.
 class Consumer {
