@@ -366,9 +366,8 @@ void GroupMember::fetch_direct(Lane& lane) {
 /// librdkafka goes on where the direct way has ended, and does there what it does: it follows the leader, resets the
 /// offset, filters aborted transactions, says what is wrong.
 void GroupMember::hand_back(Lane& lane, FetchStream::Outcome outcome) {
-  lane.direct.reset();
-  Source& source = *lane.source;
-  source.end_offset.store(-1, std::memory_order_relaxed);
+  end_direct(lane);
+  const Source& source = *lane.source;
   lane.assigned_offset = source.next_offset.load(std::memory_order_relaxed);
   const PartitionList partitions = list_of(source);
   partitions->elems[0].offset = lane.assigned_offset;
@@ -378,6 +377,12 @@ void GroupMember::hand_back(Lane& lane, FetchStream::Outcome outcome) {
   lane.direct_pause_ns = std::clamp(2 * lane.direct_pause_ns, kDirectPauseNsMin, kDirectPauseNsMax);
   lane.direct_from_ns =
       outcome == FetchStream::Outcome::kUnusual ? kNever : model::steady_clock_ns() + lane.direct_pause_ns;
+}
+
+void GroupMember::end_direct(Lane& lane) {
+  if (!lane.direct) return;
+  lane.direct.reset();
+  lane.source->end_offset.store(-1, std::memory_order_relaxed);
 }
 
 /// While a partition is fetched directly, its queue has at most what librdkafka fetched before, and errors.
@@ -514,7 +519,7 @@ void GroupMember::revoke(rd_kafka_topic_partition_list_t* partitions) {
     if (rd_kafka_topic_partition_list_find(partitions, lane.source->topic_name.c_str(), lane.source->partition) !=
         nullptr) {
       lane.queue = {};
-      lane.direct.reset();
+      end_direct(lane);
     }
   }
 }

@@ -124,6 +124,7 @@ class GroupMember {
   Progress advance_direct(Lane& lane);
   void fetch_direct(Lane& lane);
   void hand_back(Lane& lane, FetchStream::Outcome outcome);
+  static void end_direct(Lane& lane);
   bool hand_over(Lane& lane);
   void take(Lane& lane);
   void view_messages(Lane& lane);
