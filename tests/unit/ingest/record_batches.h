@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -129,6 +130,7 @@ inline std::string batch_bytes(const BatchFields& fields, const std::vector<Batc
 /// `count` records with their offset as the value.
 inline std::string plain_batch(std::int64_t base_offset, std::int32_t count, Codec codec = Codec::kNone) {
   std::vector<BatchRecord> records;
+  records.reserve(static_cast<std::size_t>(count));
   for (std::int32_t i = 0; i < count; ++i) records.push_back({i, "value " + std::to_string(base_offset + i)});
   return batch_bytes({.base_offset = base_offset, .codec = codec}, records);
 }
