@@ -7,4 +7,5 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/droverConfig.cmake.in"
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/droverConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/droverConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/droverConfigVersion.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/FindRdKafka.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindXxHash.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/FindLz4.cmake"
   DESTINATION "${package_dir}")

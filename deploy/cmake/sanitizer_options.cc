@@ -36,5 +36,6 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:tbb::detail::d2::concurrent_queue_rep<*>::concurrent_queue_rep\n"
          "called_from_lib:libtbb.so\n"
          "called_from_lib:librdkafka.so\n"
-         "race:librocksdb.so\n";
+         "race:librocksdb.so\n"
+         "called_from_lib:librocksdb.so\n";
 }

@@ -1,12 +1,12 @@
 #include "group_member.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +23,34 @@ constexpr int kBlockedWaitMs = 1;  ///< A full inbox drains within about this.
 constexpr int kMainQueueMessagesMax = 100;
 constexpr std::size_t kErrorTextSizeBytes = 512;
 constexpr std::string_view kDefaultClientId = "drover";
+/// Between giving a partition back to librdkafka and fetching it directly again; doubled each time.
+constexpr std::int64_t kDirectPauseNsMin = 1'000'000'000;
+constexpr std::int64_t kDirectPauseNsMax = 60 * kDirectPauseNsMin;
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+/// What a user may set for librdkafka while records are fetched directly: it concerns the group, the cluster's
+/// metadata, or the queues, which then only carry what librdkafka fetches itself. Any other property (a rack, a codec's
+/// check, a socket's buffer) is one that the direct way wouldn't honour.
+constexpr std::array<std::string_view, 21> kPropertiesBesideDirect{"client.id",
+                                                                   "group.instance.id",
+                                                                   "partition.assignment.strategy",
+                                                                   "session.timeout.ms",
+                                                                   "heartbeat.interval.ms",
+                                                                   "max.poll.interval.ms",
+                                                                   "coordinator.query.interval.ms",
+                                                                   "auto.offset.reset",
+                                                                   "allow.auto.create.topics",
+                                                                   "topic.metadata.refresh.interval.ms",
+                                                                   "topic.metadata.refresh.fast.interval.ms",
+                                                                   "topic.metadata.refresh.sparse",
+                                                                   "topic.metadata.propagation.max.ms",
+                                                                   "metadata.max.age.ms",
+                                                                   "reconnect.backoff.ms",
+                                                                   "reconnect.backoff.max.ms",
+                                                                   "queued.min.messages",
+                                                                   "queued.max.messages.kbytes",
+                                                                   "statistics.interval.ms",
+                                                                   "log_level",
+                                                                   "debug"};
 
 /// Drover's choices; a property of the same name in ConsumerOptions::librdkafka wins. The fetch settings were measured:
 /// fewer queued messages starve the poll thread, larger fetches are slower. queued.max.messages.kbytes bounds what
@@ -51,6 +79,29 @@ std::map<std::string, std::string> properties(std::uint32_t index, const Consume
     id->second += "-" + std::to_string(index);
   }
   return properties;
+}
+
+/// Whether records may be fetched by Drover itself, as far as settings go.
+bool may_fetch_directly(const ConsumerOptions& options) {
+  const auto stands_beside = [](const auto& property) {
+    const auto& [name, value] = property;
+    if (name == "security.protocol") return value == "plaintext" || value == "PLAINTEXT";
+    return std::find(kPropertiesBesideDirect.begin(), kPropertiesBesideDirect.end(), name) !=
+           kPropertiesBesideDirect.end();
+  };
+  return options.fetch == Fetch::kDirect &&
+         std::all_of(options.librdkafka.begin(), options.librdkafka.end(), stands_beside);
+}
+
+std::string client_id(const ConsumerOptions& options) {
+  const auto id = options.librdkafka.find("client.id");
+  return id != options.librdkafka.end() ? id->second : std::string(kDefaultClientId);
+}
+
+PartitionList list_of(const Source& source) {
+  PartitionList list(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(list.get(), source.topic_name.c_str(), source.partition);
+  return list;
 }
 
 std::int64_t offset_of(const std::string& auto_offset_reset) {
@@ -88,9 +139,9 @@ void Wakeup::wake() {
   [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof one);
 }
 
-void Wakeup::wait(int timeout_ms) {
-  pollfd descriptor{fd_, POLLIN, 0};
-  if (poll(&descriptor, 1, timeout_ms) <= 0) return;
+void Wakeup::wait(int timeout_ms, std::vector<pollfd>& others) {
+  others.push_back({fd_, POLLIN, 0});
+  if (poll(others.data(), others.size(), timeout_ms) <= 0 || others.back().revents == 0) return;
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t size = read(fd_, &count, sizeof count);
 }
@@ -134,7 +185,11 @@ std::string Health::last_error() const {
 }
 
 GroupMember::GroupMember(std::uint32_t index, const Shared& shared)
-    : index_(index), shared_(shared), messages_(shared.options.batch_records_max) {
+    : index_(index),
+      shared_(shared),
+      may_fetch_directly_(may_fetch_directly(shared.options)),
+      fetcher_(client_id(shared.options)),
+      messages_(shared.options.batch_records_max) {
   for (const Topic& topic : shared.topics) {
     decoders_.push_back(make_json_decoder(topic.mapping, topic.table, shared.names));
   }
@@ -217,9 +272,16 @@ void GroupMember::run() {
       blocked |= progress == Progress::kBlocked;
     }
     remove_done_lanes();
-    if (!made_progress) wakeup_.wait(blocked ? kBlockedWaitMs : kIdleWaitMs);
+    made_progress |= fetcher_.serve();
+    if (!made_progress) wait(blocked ? kBlockedWaitMs : kIdleWaitMs);
   }
   hand_over_the_rest();
+}
+
+void GroupMember::wait(int timeout_ms) {
+  descriptors_.clear();
+  fetcher_.append_descriptors(descriptors_);
+  wakeup_.wait(timeout_ms, descriptors_);
 }
 
 /// Who is behind in log time goes first, so that of partitions that wait for the same full inbox none always finds the
@@ -260,11 +322,82 @@ GroupMember::Progress GroupMember::advance(Lane& lane) {
     lane.skip_below = lane.source->next_offset.load(std::memory_order_relaxed);
   }
   messages_.fetch(lane.queue);
-  if (messages_.messages().empty()) return Progress::kNothingToDo;
-  take(lane);
+  const Progress progress = lane.direct ? advance_direct(lane) : advance_queue(lane);
   messages_.clear();
   if (lane.pending) hand_over(lane);
+  return progress;
+}
+
+/// What librdkafka has fetched. That there are records shows that the partition is well, so from then on it is fetched
+/// directly.
+GroupMember::Progress GroupMember::advance_queue(Lane& lane) {
+  if (messages_.messages().empty()) return Progress::kNothingToDo;
+  view_messages(lane);
+  if (views_.empty()) return Progress::kMade;
+  if (may_fetch_directly_ && model::steady_clock_ns() >= lane.direct_from_ns) fetch_direct(lane);
+  take(lane);
   return Progress::kMade;
+}
+
+GroupMember::Progress GroupMember::advance_direct(Lane& lane) {
+  note_queue_errors();
+  const FetchStream::Outcome outcome = lane.direct->read(shared_.options.batch_records_max, views_);
+  lane.source->next_offset.store(lane.direct->next_offset(), std::memory_order_relaxed);
+  lane.source->end_offset.store(lane.direct->end_offset(), std::memory_order_relaxed);
+  switch (outcome) {
+    case FetchStream::Outcome::kNothing:
+      return Progress::kNothingToDo;
+    case FetchStream::Outcome::kRecords:
+      lane.direct_pause_ns = 0;
+      take(lane);
+      return Progress::kMade;
+    default:
+      hand_back(lane, outcome);
+      return Progress::kMade;
+  }
+}
+
+/// From here on librdkafka has the partition but doesn't fetch it.
+void GroupMember::fetch_direct(Lane& lane) {
+  const Source& source = *lane.source;
+  const std::int64_t now_ns = model::steady_clock_ns();
+  const auto leader = leaders_.find(handle_.get(), source.topic_name, source.partition, now_ns);
+  if (!leader) {
+    lane.direct_from_ns = now_ns + kDirectPauseNsMin;
+    return;
+  }
+  rd_kafka_pause_partitions(handle_.get(), list_of(source).get());
+  lane.direct =
+      fetcher_.open(*leader, source.topic_name, source.partition, source.next_offset.load(std::memory_order_relaxed));
+}
+
+/// librdkafka goes on where the direct way has ended, and does there what it does: it follows the leader, resets the
+/// offset, filters aborted transactions, says what is wrong.
+void GroupMember::hand_back(Lane& lane, FetchStream::Outcome outcome) {
+  end_direct(lane);
+  const Source& source = *lane.source;
+  lane.assigned_offset = source.next_offset.load(std::memory_order_relaxed);
+  const PartitionList partitions = list_of(source);
+  partitions->elems[0].offset = lane.assigned_offset;
+  const Error error(rd_kafka_seek_partitions(handle_.get(), partitions.get(), 0));
+  rd_kafka_resume_partitions(handle_.get(), partitions.get());
+  shared_.sources.hand_backs.fetch_add(1, std::memory_order_relaxed);
+  lane.direct_pause_ns = std::clamp(2 * lane.direct_pause_ns, kDirectPauseNsMin, kDirectPauseNsMax);
+  lane.direct_from_ns =
+      outcome == FetchStream::Outcome::kUnusual ? kNever : model::steady_clock_ns() + lane.direct_pause_ns;
+}
+
+void GroupMember::end_direct(Lane& lane) {
+  if (!lane.direct) return;
+  lane.direct.reset();
+  lane.source->end_offset.store(-1, std::memory_order_relaxed);
+}
+
+/// While a partition is fetched directly, its queue has at most what librdkafka fetched before, and errors.
+void GroupMember::note_queue_errors() {
+  for (const rd_kafka_message_t* message : messages_.messages()) {
+    if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) note_message_error(*message);
+  }
 }
 
 /// Whether nothing is pending any more.
@@ -278,11 +411,11 @@ bool GroupMember::hand_over(Lane& lane) {
   return true;
 }
 
-/// Makes rows of the messages.
+/// Makes rows of views_, of which there is at least one.
 void GroupMember::take(Lane& lane) {
   Source& source = *lane.source;
-  const std::size_t bytes = view_records(lane);
-  if (views_.empty()) return;
+  std::size_t bytes = 0;
+  for (const model::RecordView& record : views_) bytes += record.value ? record.value->size() : 0;
   const std::int64_t now_ms = model::system_clock_ms();
   auto rows = std::make_shared<model::RowBatch>();
   decoders_[source.topic]->decode({source.state.source, views_}, source.state, now_ms, *rows, on_reject_);
@@ -298,10 +431,9 @@ void GroupMember::take(Lane& lane) {
   lane.pending = shared_.sink.route(shared_.topics[source.topic].mapping.table, std::move(rows));
 }
 
-/// Fills views_ and moves the source's next offset on; returns the size of the values.
-std::size_t GroupMember::view_records(Lane& lane) {
+/// Fills views_ and moves the source's next offset on.
+void GroupMember::view_messages(Lane& lane) {
   views_.clear();
-  std::size_t bytes = 0;
   std::int64_t next_offset = lane.source->next_offset.load(std::memory_order_relaxed);
   for (const rd_kafka_message_t* message : messages_.messages()) {
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
@@ -315,11 +447,9 @@ std::size_t GroupMember::view_records(Lane& lane) {
     if (message->offset >= lane.assigned_offset && message->offset < lane.skip_below) continue;
     lane.skip_below = -1;
     next_offset = message->offset + 1;
-    bytes += message->len;
     views_.push_back(view(*message));
   }
   lane.source->next_offset.store(next_offset, std::memory_order_relaxed);
-  return bytes;
 }
 
 void GroupMember::hand_over_the_rest() {
@@ -329,7 +459,7 @@ void GroupMember::hand_over_the_rest() {
     for (Lane& lane : lanes_) {
       if (lane.pending) blocked |= advance_through_gate(lane) == Progress::kBlocked;
     }
-    if (blocked) wakeup_.wait(kBlockedWaitMs);
+    if (blocked) wait(kBlockedWaitMs);
   }
   for (const Lane& lane : lanes_) {
     if (lane.pending) shared_.sources.rows_dropped.fetch_add(lane.pending_rows, std::memory_order_relaxed);
@@ -356,6 +486,7 @@ void GroupMember::on_rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event,
     } else {
       rd_kafka_assign(handle, partitions);
     }
+    rd_kafka_resume_partitions(handle, partitions);  // one that was fetched directly before is still paused
     return;
   }
   if (!leaving) member.revoke(partitions);
@@ -398,6 +529,7 @@ void GroupMember::revoke(rd_kafka_topic_partition_list_t* partitions) {
     if (rd_kafka_topic_partition_list_find(partitions, lane.source->topic_name.c_str(), lane.source->partition) !=
         nullptr) {
       lane.queue = {};
+      end_direct(lane);
     }
   }
 }
@@ -477,8 +609,11 @@ void GroupMember::add_partitions(std::vector<PartitionStats>& partitions, std::i
     stats.last_advance_ms = source.last_advance_ms.load(std::memory_order_relaxed);
     stats.paused = source.paused.load(std::memory_order_relaxed);
     std::int64_t begin = -1;
-    std::int64_t end = -1;
-    rd_kafka_get_watermark_offsets(handle_.get(), source.topic_name.c_str(), source.partition, &begin, &end);
+    std::int64_t end = source.end_offset.load(std::memory_order_relaxed);
+    stats.direct = end >= 0;
+    if (!stats.direct) {
+      rd_kafka_get_watermark_offsets(handle_.get(), source.topic_name.c_str(), source.partition, &begin, &end);
+    }
     if (end < 0) continue;
     stats.end_offset = end;
     stats.lag_records = std::max<std::int64_t>(0, end - std::max({stats.next_offset, begin, std::int64_t{0}}));

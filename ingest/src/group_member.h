@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdint>
 #include <list>
@@ -13,6 +15,8 @@
 #include "drover/ingest/consumer.h"
 #include "drover/ingest/decoder.h"
 #include "drover/model/sync.h"
+#include "fetcher.h"
+#include "leaders.h"
 #include "rdkafka.h"
 #include "sources.h"
 
@@ -28,7 +32,8 @@ class Wakeup {
 
   int fd() const { return fd_; }
   void wake();
-  void wait(int timeout_ms);
+  /// Until it is woken, or one of `others` is ready.
+  void wait(int timeout_ms, std::vector<pollfd>& others);
 
  private:
   int fd_;
@@ -100,8 +105,11 @@ class GroupMember {
     Source* source = nullptr;
     Queue queue;  ///< None once revoked.
     bool holds_source = false;
-    std::int64_t assigned_offset = -1;  ///< Where fetching was told to begin; negative: at an end of the log.
-    std::int64_t skip_below = -1;       ///< Records that the source's last holder read after this lane was assigned.
+    std::int64_t assigned_offset = -1;    ///< Where fetching was told to begin; negative: at an end of the log.
+    std::int64_t skip_below = -1;         ///< Records that the source's last holder read after this lane was assigned.
+    std::unique_ptr<FetchStream> direct;  ///< Fetches in librdkafka's place, where the partition is paused.
+    std::int64_t direct_from_ns = 0;      ///< Not before that time of the steady clock.
+    std::int64_t direct_pause_ns = 0;     ///< How long librdkafka was to fetch when it was given back last.
     std::unique_ptr<RowSink::Pending> pending;
     std::uint64_t pending_rows = 0;
     std::int64_t log_time_ms = 0;  ///< The source's, as of the last batch.
@@ -113,10 +121,17 @@ class GroupMember {
   bool serve_main_queue();
   void sort_lanes();
   Progress advance_through_gate(Lane& lane);
+  void wait(int timeout_ms);
   Progress advance(Lane& lane);
+  Progress advance_queue(Lane& lane);
+  Progress advance_direct(Lane& lane);
+  void fetch_direct(Lane& lane);
+  void hand_back(Lane& lane, FetchStream::Outcome outcome);
+  static void end_direct(Lane& lane);
   bool hand_over(Lane& lane);
   void take(Lane& lane);
-  std::size_t view_records(Lane& lane);
+  void view_messages(Lane& lane);
+  void note_queue_errors();
   void hand_over_the_rest();
   void remove_done_lanes();
 
@@ -130,6 +145,7 @@ class GroupMember {
 
   const std::uint32_t index_;
   const Shared shared_;
+  const bool may_fetch_directly_;
   Wakeup wakeup_;
   Health health_;
   std::int64_t initial_offset_ = RD_KAFKA_OFFSET_BEGINNING;
@@ -144,12 +160,15 @@ class GroupMember {
 
   // Poll thread only, but for lanes_, which others read under lanes_mutex_; the poll thread changes it under the same.
   mutable model::Mutex lanes_mutex_;
-  std::list<Lane> lanes_;
   std::vector<std::unique_ptr<Decoder>> decoders_;  ///< By topic.
+  Leaders leaders_;
+  Fetcher fetcher_;
+  std::vector<pollfd> descriptors_;
   MessageBatch messages_;
   std::vector<model::RecordView> views_;
   Sources::Rejects batch_rejects_{};
   OnReject on_reject_;
+  std::list<Lane> lanes_;  ///< Behind what its streams use.
 };
 
 }  // namespace drover::ingest

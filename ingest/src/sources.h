@@ -47,6 +47,7 @@ class Source {
 
   // Written by the holder, a few times a batch; read by anyone. Relaxed: each is a figure of its own.
   std::atomic<std::int64_t> next_offset{-1};
+  std::atomic<std::int64_t> end_offset{-1};  ///< While fetched directly; else -1, and librdkafka knows it.
   std::atomic<std::uint64_t> records{0};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::int64_t> last_timestamp_ms{-1};
@@ -104,6 +105,7 @@ class Sources {
 
   std::atomic<std::uint64_t> rebalances{0};  // Relaxed, as the next one: figures.
   std::atomic<std::uint64_t> rows_dropped{0};
+  std::atomic<std::uint64_t> hand_backs{0};
 
  private:
   void number_all(rd_kafka_t* handle) REQUIRES_LOCK(mutex_);

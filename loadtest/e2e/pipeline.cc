@@ -33,6 +33,7 @@ struct Options {
   std::uint64_t records = 0;
   bool depot_index = false;
   std::string directory;
+  bool through_librdkafka = false;
   bool serve = false;
 };
 
@@ -79,6 +80,7 @@ model::Status run(const Options& options) {
   server::Config config =
       fleet_config(options.brokers, options.topic, model::TimePrecision::kMillis, options.depot_index);
   config.kafka.group = options.group;
+  if (options.through_librdkafka) config.kafka.fetch = ingest::Fetch::kLibrdkafka;
   config.api.port = 0;
   config.admin.port = 0;
   config.store_directory = options.directory;
@@ -125,6 +127,7 @@ int main(int argc, char** argv) {
   app.add_option("--group", options.group, "Consumer group");
   app.add_flag("--index", options.depot_index, "With the index of depots");
   app.add_option("--directory", options.directory, "Durable, here");
+  app.add_flag("--librdkafka", options.through_librdkafka, "librdkafka fetches the records, as with kafka.fetch");
   app.add_flag("--serve", options.serve, "Go on until the input ends; see the source");
   CLI11_PARSE(app, argc, argv);
   const drover::model::Status status = drover::loadtest::run(options);

@@ -41,6 +41,8 @@ void collect_ingest(const ingest::IngestStats& ingest, Families& out) {
                               "When a record of the partition was consumed last, seconds since 1970; 0: not yet.");
   Family paused =
       gauge("drover_partition_paused", "1 while the partition is not polled because a shard's inbox is full.");
+  Family direct =
+      gauge("drover_partition_direct", "1 while Drover fetches the partition itself, 0 while librdkafka does it.");
   for (const ingest::PartitionStats& partition : ingest.partitions) {
     Labels group = of_partition(partition);
     group.insert(group.begin(), {"group", ingest.group});
@@ -50,8 +52,10 @@ void collect_ingest(const ingest::IngestStats& ingest, Families& out) {
     lag_seconds.add(group, partition.lag_seconds);
     last_advance.add(of_partition(partition), static_cast<double>(partition.last_advance_ms) / 1e3);
     paused.add(of_partition(partition), partition.paused ? 1 : 0);
+    direct.add(of_partition(partition), partition.direct ? 1 : 0);
   }
-  for (Family* family : {&records, &bytes, &lag_records, &lag_seconds, &last_advance, &paused}) family->move_to(out);
+  for (Family* family : {&records, &bytes, &lag_records, &lag_seconds, &last_advance, &paused, &direct})
+    family->move_to(out);
 
   Family rejected = counter("drover_records_rejected_total", "Records that were skipped, by what was wrong with them.");
   for (const ingest::IngestStats::TopicRejects& topic : ingest.rejects) {
@@ -63,6 +67,11 @@ void collect_ingest(const ingest::IngestStats& ingest, Families& out) {
   rejected.move_to(out);
   counter("drover_rebalances_total", "Rebalances of the consumer group that this process saw.")
       .add({}, ingest.rebalances)
+      .move_to(out);
+  counter("drover_hand_backs_total",
+          "Times that a partition which Drover fetched itself was given back to librdkafka: another leader, a lost "
+          "connection, an offset that is gone, aborted transactions.")
+      .add({}, ingest.hand_backs)
       .move_to(out);
   counter("drover_records_dropped_total", "Records whose table was deleted while they were on their way.")
       .add({}, ingest.rows_dropped)

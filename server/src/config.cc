@@ -53,6 +53,10 @@ void read_kafka(Section kafka, ingest::ConsumerOptions& out) {
   kafka.read("group", out.group);
   kafka.read("handles", out.handles, 1, 16);
   kafka.read("batch_records", out.batch_records_max, 1, model::kBatchRecordsMax);
+  if (auto fetch = kafka.find("fetch")) {
+    constexpr std::array kWays{ingest::Fetch::kDirect, ingest::Fetch::kLibrdkafka};
+    if (auto choice = fetch->choice({"direct", "librdkafka"})) out.fetch = kWays[*choice];
+  }
   if (auto properties = kafka.find("librdkafka")) {
     if (auto section = properties->section()) {
       for (const auto& [property, setting] : section->all()) read_property(property, setting, out);

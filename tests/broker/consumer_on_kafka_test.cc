@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "drover/ingest/consumer.h"
@@ -55,16 +56,26 @@ class ConsumerOnKafka : public testing::Test {
     ConsumerOptions options;
     options.brokers = kafka->bootstrap();
     options.handles = handles;
+    options.fetch = fetch;
     options.librdkafka = librdkafka;
     return std::move(Consumer::open(options, {{telemetry_mapping(), telemetry_table()}}, names, sink)).value();
   }
 
   std::unique_ptr<KafkaBroker> kafka = KafkaBroker::start({{"group.initial.rebalance.delay.ms", "0"}});
   std::map<std::string, std::string> librdkafka = {{"heartbeat.interval.ms", "200"}, {"session.timeout.ms", "6000"}};
+  Fetch fetch = Fetch::kDirect;
   model::AttributeNames names;
 };
 
-TEST_F(ConsumerOnKafka, EachPartitionArrivesWholeAndInItsOrder) {
+class EitherWayOnKafka : public ConsumerOnKafka, public testing::WithParamInterface<Fetch> {
+ protected:
+  EitherWayOnKafka() { fetch = GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(, EitherWayOnKafka, testing::Values(Fetch::kDirect, Fetch::kLibrdkafka),
+                         [](const auto& parameter) { return parameter.index == 0 ? "Direct" : "Librdkafka"; });
+
+TEST_P(EitherWayOnKafka, EachPartitionArrivesWholeAndInItsOrder) {
   kafka->create_topic("telemetry", 4);
   for (std::int32_t partition = 0; partition < 4; ++partition) kafka->produce("telemetry", partition, readings(50'000));
   RecordingSink sink;
@@ -82,7 +93,7 @@ TEST_F(ConsumerOnKafka, EachPartitionArrivesWholeAndInItsOrder) {
   EXPECT_EQ(kafka->committed_offset("drover", "telemetry", 0), -1);
 }
 
-TEST_F(ConsumerOnKafka, AFullSinkHoldsBackOnlyThePartitionThatFeedsItAndResumes) {
+TEST_P(EitherWayOnKafka, AFullSinkHoldsBackOnlyThePartitionThatFeedsItAndResumes) {
   kafka->create_topic("telemetry", 2);
   kafka->produce("telemetry", 0, readings(30'000));
   RecordingSink sink;
@@ -104,7 +115,7 @@ TEST_F(ConsumerOnKafka, AFullSinkHoldsBackOnlyThePartitionThatFeedsItAndResumes)
   EXPECT_EQ(sink.offsets()[2], first_offsets(50'000));
 }
 
-TEST_F(ConsumerOnKafka, ABrokerThatCrashesAndComesBackIsReadOnWithoutGapOrRepeat) {
+TEST_P(EitherWayOnKafka, ABrokerThatCrashesAndComesBackIsReadOnWithoutGapOrRepeat) {
   kafka->create_topic("telemetry", 1);
   kafka->produce("telemetry", 0, readings(1'000));
   RecordingSink sink;
@@ -121,7 +132,7 @@ TEST_F(ConsumerOnKafka, ABrokerThatCrashesAndComesBackIsReadOnWithoutGapOrRepeat
   EXPECT_TRUE(eventually([&] { return consumer->stats().connected && consumer->stats().last_error.empty(); }));
 }
 
-TEST_F(ConsumerOnKafka, StoppingReturnsInTimeWithTheBrokerGone) {
+TEST_P(EitherWayOnKafka, StoppingReturnsInTimeWithTheBrokerGone) {
   kafka->create_topic("telemetry", 2);
   kafka->produce("telemetry", 0, readings(1'000));
   RecordingSink sink;
@@ -134,15 +145,86 @@ TEST_F(ConsumerOnKafka, StoppingReturnsInTimeWithTheBrokerGone) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
 }
 
+// Each producer's codec is undone and applied anew by the broker, in Java's own framing.
+TEST_F(ConsumerOnKafka, EveryCodecIsFetchedDirectly) {
+  const std::vector<std::string> codecs = {"uncompressed", "gzip", "snappy", "lz4", "zstd"};
+  for (const std::string& codec : codecs) {
+    kafka->create_topic("telemetry", 1, {{"compression.type", codec}});
+    RecordingSink sink;
+    const auto consumer = open(sink);
+    consumer->start();
+    std::size_t produced = 0;
+    for (const std::size_t records : {1, 20'000, 20'000}) {
+      kafka->produce("telemetry", 0, readings(records));
+      produced += records;
+      ASSERT_TRUE(sink.wait_for_rows(produced)) << codec;
+      ASSERT_TRUE(eventually([&] { return consumer->stats().partitions[0].direct; })) << codec;
+    }
+    EXPECT_EQ(sink.offsets()[1], first_offsets(produced)) << codec;
+    EXPECT_EQ(consumer->stats().hand_backs, 0U) << codec;
+    consumer->stop();
+    kafka->delete_topic("telemetry");
+  }
+}
+
+// Goal: nothing is lost, repeated or reordered when the broker goes while much has been fetched and not been read.
+// Method: the sink is full as the broker is killed; what waits then is read, then what librdkafka and the next direct
+//         connection bring.
+TEST_P(EitherWayOnKafka, ABrokerThatCrashesInTheMiddleIsReadOnWithoutGapOrRepeat) {
+  kafka->create_topic("telemetry", 2);
+  for (std::int32_t partition = 0; partition < 2; ++partition)
+    kafka->produce("telemetry", partition, readings(100'000));
+  RecordingSink sink;
+  sink.set_full(1, true);
+  sink.set_full(2, true);
+  const auto consumer = open(sink);
+  consumer->start();
+  for (std::size_t produced = 110'000; produced <= 130'000; produced += 10'000) {
+    ASSERT_TRUE(sink.wait_until_refused(1));
+    ASSERT_TRUE(sink.wait_until_refused(2));
+    kafka->kill();
+    sink.set_full(1, false);
+    kafka->restart();
+    sink.set_full(2, false);
+    for (std::int32_t partition = 0; partition < 2; ++partition) {
+      ASSERT_TRUE(sink.wait_for_rows_of(static_cast<std::uint16_t>(partition + 1), produced - 10'000));
+      sink.set_full(static_cast<std::uint16_t>(partition + 1), true);
+      kafka->produce("telemetry", partition, readings(10'000));
+    }
+  }
+  for (std::uint16_t source = 1; source <= 2; ++source) {
+    sink.set_full(source, false);
+    ASSERT_TRUE(sink.wait_for_rows_of(source, 130'000));
+    EXPECT_EQ(sink.offsets()[source], first_offsets(130'000));
+  }
+}
+
+TEST_F(ConsumerOnKafka, ATopicThatIsMadeAnewIsReadFromItsBeginning) {
+  kafka->create_topic("telemetry", 1);
+  kafka->produce("telemetry", 0, readings(1'000));
+  RecordingSink sink;
+  const auto consumer = open(sink);
+  consumer->start();
+  ASSERT_TRUE(sink.wait_for_rows(1'000));
+  ASSERT_TRUE(eventually([&] { return consumer->stats().partitions[0].direct; }));
+  kafka->delete_topic("telemetry");
+  ASSERT_TRUE(eventually([&] { return consumer->stats().last_error.find("does not exist") != std::string::npos; }));
+  kafka->create_topic("telemetry", 1);
+  kafka->produce("telemetry", 0, readings(100));
+  EXPECT_TRUE(sink.wait_for_rows(1'100));
+  EXPECT_EQ(sink.offsets()[1].back(), 99U);
+}
+
 // Goal: partitions that go to another group member and come back neither stall nor lose, repeat or reorder records,
 // also
 //       with rows of them waiting for a full sink at that moment; by either rebalance protocol.
 // Method: a second consumer joins and leaves in cycles while records come; every second cycle begins with a full sink.
-class RebalancesOnKafka : public ConsumerOnKafka, public testing::WithParamInterface<const char*> {};
+class RebalancesOnKafka : public ConsumerOnKafka, public testing::WithParamInterface<std::pair<const char*, Fetch>> {};
 
 TEST_P(RebalancesOnKafka, PartitionsThatComeBackGoOnWhereTheyStood) {
   constexpr int kCycles = 12;
-  librdkafka["partition.assignment.strategy"] = GetParam();
+  librdkafka["partition.assignment.strategy"] = GetParam().first;
+  fetch = GetParam().second;
   kafka->create_topic("telemetry", 4);
   RecordingSink sink;
   const auto consumer = open(sink, 2);
@@ -170,8 +252,14 @@ TEST_P(RebalancesOnKafka, PartitionsThatComeBackGoOnWhereTheyStood) {
   for (std::uint16_t source = 1; source <= 4; ++source) EXPECT_EQ(sink.offsets()[source], first_offsets(produced));
 }
 
-INSTANTIATE_TEST_SUITE_P(, RebalancesOnKafka, testing::Values("range", "cooperative-sticky"),
-                         [](const auto& parameter) { return parameter.index == 0 ? "Eager" : "Cooperative"; });
+INSTANTIATE_TEST_SUITE_P(, RebalancesOnKafka,
+                         testing::Values(std::pair("range", Fetch::kDirect),
+                                         std::pair("cooperative-sticky", Fetch::kDirect),
+                                         std::pair("range", Fetch::kLibrdkafka)),
+                         [](const auto& parameter) {
+                           if (parameter.index == 0) return "EagerDirect";
+                           return parameter.index == 1 ? "CooperativeDirect" : "EagerLibrdkafka";
+                         });
 
 /// Sends transactions of ten records each; `commit` false: they are aborted.
 void send_transactions(const KafkaBroker& kafka, const std::vector<bool>& commit) {
@@ -215,6 +303,28 @@ TEST_F(ConsumerOnKafka, AbortedTransactionsAreNotReadAndLeaveNoLag) {
     const IngestStats stats = consumer->stats();
     return stats.partitions.size() == 1 && stats.partitions[0].end_offset == 44 && stats.partitions[0].lag_records == 0;
   }));
+}
+
+TEST_F(ConsumerOnKafka, AbortedTransactionsGiveADirectPartitionBackForGood) {
+  kafka->create_topic("telemetry", 1);
+  kafka->produce("telemetry", 0, readings(10));
+  RecordingSink sink;
+  const auto consumer = open(sink);
+  consumer->start();
+  ASSERT_TRUE(sink.wait_for_rows(10));
+  ASSERT_TRUE(eventually([&] { return consumer->stats().partitions[0].direct; }));
+  ASSERT_NO_FATAL_FAILURE(send_transactions(*kafka, {true, true}));
+  ASSERT_TRUE(sink.wait_for_rows(30));
+  EXPECT_TRUE(consumer->stats().partitions[0].direct);  // committed ones are like any records
+  ASSERT_NO_FATAL_FAILURE(send_transactions(*kafka, {false, true}));
+  ASSERT_TRUE(sink.wait_for_rows(40));
+  EXPECT_EQ(consumer->stats().hand_backs, 1U);
+  EXPECT_FALSE(consumer->stats().partitions[0].direct);
+  std::vector<std::uint64_t> expected = first_offsets(10);
+  for (const std::uint64_t begin : {10, 21, 43}) {
+    for (std::uint64_t i = 0; i < 10; ++i) expected.push_back(begin + i);
+  }
+  EXPECT_EQ(sink.offsets()[1], expected);
 }
 
 TEST_F(ConsumerOnKafka, ARecordLargerThanAnyItemIsRefusedAndTheNextOnesCome) {

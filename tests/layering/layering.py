@@ -18,7 +18,7 @@ METRICS_SEES = {"drover/ingest/stats.h", "drover/partitioner/stats.h", "drover/s
 # Third-party headers, by the beginning of their name, that a folder's src/ may include.
 THIRD_PARTY = {
     "model": ("xxhash",),
-    "ingest": ("librdkafka/", "simdjson", "google/protobuf/", "oneapi/tbb", "tbb/"),
+    "ingest": ("librdkafka/", "simdjson", "google/protobuf/", "oneapi/tbb", "tbb/", "lz4frame", "zstd", "snappy", "zlib"),
     "partitioner": (),
     "store": ("oneapi/tbb", "tbb/", "rocksdb/", "urcu", "ck_", "zstd"),
     "metrics": ("prometheus/",),
@@ -26,7 +26,7 @@ THIRD_PARTY = {
 }
 # The operating system's own headers are nobody's dependency.
 SYSTEM = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(pthread|unistd|fcntl|signal|sched|errno|time|poll|dirent|malloc"
-                    r"|immintrin|x86intrin|emmintrin|arm_neon)\.h")
+                    r"|netdb|immintrin|x86intrin|emmintrin|arm_neon)\.h")
 STANDARD = re.compile(r"[a-z_]+")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

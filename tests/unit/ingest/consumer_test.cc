@@ -45,13 +45,15 @@ std::vector<std::uint64_t> first_offsets(std::size_t count) {
   return offsets;
 }
 
-class ConsumerTest : public testing::Test {
+/// By either way of fetching.
+class ConsumerTest : public testing::TestWithParam<Fetch> {
  protected:
   std::unique_ptr<Consumer> open(RowSink& sink, std::uint32_t handles = 1,
                                  const std::vector<std::string>& topics = {"telemetry"}) {
     ConsumerOptions options;
     options.brokers = kafka.bootstrap();
     options.handles = handles;
+    options.fetch = fetch;
     options.librdkafka = librdkafka;
     std::vector<Topic> mapped;
     for (const std::string& topic : topics) {
@@ -62,12 +64,13 @@ class ConsumerTest : public testing::Test {
   }
 
   MockKafka kafka;
+  Fetch fetch = GetParam();
   model::AttributeNames names;
   /// The mock broker waits out a session wherever two members have to rejoin.
   std::map<std::string, std::string> librdkafka = {{"heartbeat.interval.ms", "200"}, {"session.timeout.ms", "3000"}};
 };
 
-TEST_F(ConsumerTest, EachPartitionArrivesWholeAndInItsOrder) {
+TEST_P(ConsumerTest, EachPartitionArrivesWholeAndInItsOrder) {
   kafka.create_topic("telemetry", 4);
   for (std::int32_t partition = 0; partition < 4; ++partition) kafka.produce("telemetry", partition, readings(2000));
   RecordingSink sink;
@@ -77,7 +80,7 @@ TEST_F(ConsumerTest, EachPartitionArrivesWholeAndInItsOrder) {
   for (std::uint16_t source = 1; source <= 4; ++source) EXPECT_EQ(sink.offsets()[source], first_offsets(2000));
 }
 
-TEST_F(ConsumerTest, SourcesAreNumberedByTopicAndPartition) {
+TEST_P(ConsumerTest, SourcesAreNumberedByTopicAndPartition) {
   kafka.create_topic("b", 2);
   kafka.create_topic("a", 1);
   RecordingSink sink;
@@ -91,7 +94,7 @@ TEST_F(ConsumerTest, SourcesAreNumberedByTopicAndPartition) {
             (RecordingSink::Offsets{{1, first_offsets(10)}, {2, first_offsets(20)}, {3, first_offsets(30)}}));
 }
 
-TEST_F(ConsumerTest, MoreHandlesThanPartitionsAreFine) {
+TEST_P(ConsumerTest, MoreHandlesThanPartitionsAreFine) {
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(10));
   RecordingSink sink;
@@ -100,7 +103,7 @@ TEST_F(ConsumerTest, MoreHandlesThanPartitionsAreFine) {
   EXPECT_TRUE(sink.wait_for_rows(10));
 }
 
-TEST_F(ConsumerTest, AFullSinkStopsOnlyThePartitionsThatFeedIt) {
+TEST_P(ConsumerTest, AFullSinkStopsOnlyThePartitionsThatFeedIt) {
   kafka.create_topic("telemetry", 2);
   kafka.produce("telemetry", 0, readings(100));
   RecordingSink sink;
@@ -126,7 +129,7 @@ TEST_F(ConsumerTest, AFullSinkStopsOnlyThePartitionsThatFeedIt) {
 }
 
 // A member whose sink is full longer than the session lasts is still alive for the group.
-TEST_F(ConsumerTest, AFullSinkDoesNotLoseTheAssignment) {
+TEST_P(ConsumerTest, AFullSinkDoesNotLoseTheAssignment) {
   librdkafka["max.poll.interval.ms"] = "3000";
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(10));
@@ -142,7 +145,7 @@ TEST_F(ConsumerTest, AFullSinkDoesNotLoseTheAssignment) {
   EXPECT_TRUE(sink.wait_for_rows(10));
 }
 
-TEST_F(ConsumerTest, BadRecordsAreCountedByReasonAndTheOthersGoOn) {
+TEST_P(ConsumerTest, BadRecordsAreCountedByReasonAndTheOthersGoOn) {
   kafka.create_topic("telemetry", 1);
   std::vector<std::optional<std::string>> records = readings(5);
   records.insert(records.begin() + 2, {std::nullopt, "", "null", "{", "{}"});
@@ -162,7 +165,7 @@ TEST_F(ConsumerTest, BadRecordsAreCountedByReasonAndTheOthersGoOn) {
   EXPECT_EQ(by_reason[static_cast<std::size_t>(RejectReason::kNoId)], 1U);
 }
 
-TEST_F(ConsumerTest, StatsTellWhatWasReadAndThatNothingWaits) {
+TEST_P(ConsumerTest, StatsTellWhatWasReadAndThatNothingWaits) {
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(100));
   RecordingSink sink;
@@ -187,7 +190,7 @@ TEST_F(ConsumerTest, StatsTellWhatWasReadAndThatNothingWaits) {
   EXPECT_GT(partition.last_advance_ms, 0);
 }
 
-TEST_F(ConsumerTest, ATableThatIsGoneDropsItsRowsAndCountsThem) {
+TEST_P(ConsumerTest, ATableThatIsGoneDropsItsRowsAndCountsThem) {
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(100));
   RecordingSink sink;
@@ -197,7 +200,7 @@ TEST_F(ConsumerTest, ATableThatIsGoneDropsItsRowsAndCountsThem) {
   EXPECT_TRUE(eventually([&] { return consumer->stats().rows_dropped == 100; }));
 }
 
-TEST_F(ConsumerTest, StoppingHandsOverWhatIsDecoded) {
+TEST_P(ConsumerTest, StoppingHandsOverWhatIsDecoded) {
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(100));
   RecordingSink sink;
@@ -220,7 +223,7 @@ TEST_F(ConsumerTest, StoppingHandsOverWhatIsDecoded) {
 // one's
 //         sink is full for one partition; so does a partition move between the first one's two members. What the first
 //         one was handed must go on where it stood.
-TEST_F(ConsumerTest, PartitionsThatComeBackGoOnWhereTheyStood) {
+TEST_P(ConsumerTest, PartitionsThatComeBackGoOnWhereTheyStood) {
   kafka.create_topic("telemetry", 3);
   RecordingSink sink;
   const auto consumer = open(sink, 2);
@@ -246,7 +249,7 @@ TEST_F(ConsumerTest, PartitionsThatComeBackGoOnWhereTheyStood) {
   for (std::uint16_t source = 1; source <= 3; ++source) EXPECT_EQ(sink.offsets()[source], first_offsets(produced));
 }
 
-TEST_F(ConsumerTest, ABrokerThatComesBackIsReadOn) {
+TEST_P(ConsumerTest, ABrokerThatComesBackIsReadOn) {
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(10));
   RecordingSink sink;
@@ -262,7 +265,7 @@ TEST_F(ConsumerTest, ABrokerThatComesBackIsReadOn) {
   EXPECT_TRUE(eventually([&] { return consumer->stats().last_error.empty() && consumer->stats().connected; }));
 }
 
-TEST_F(ConsumerTest, StoppingReturnsInTimeWithTheBrokerGone) {
+TEST_P(ConsumerTest, StoppingReturnsInTimeWithTheBrokerGone) {
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(10));
   RecordingSink sink;
@@ -275,7 +278,7 @@ TEST_F(ConsumerTest, StoppingReturnsInTimeWithTheBrokerGone) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
 }
 
-TEST_F(ConsumerTest, ATopicThatDoesNotExistIsNamed) {
+TEST_P(ConsumerTest, ATopicThatDoesNotExistIsNamed) {
   kafka.create_topic("telemetry", 1);
   kafka.produce("telemetry", 0, readings(10));
   kafka.deny_topic("no-such-topic");
@@ -285,6 +288,100 @@ TEST_F(ConsumerTest, ATopicThatDoesNotExistIsNamed) {
   EXPECT_TRUE(sink.wait_for_rows(10));
   EXPECT_TRUE(eventually([&] { return !consumer->stats().last_error.empty(); }));
   EXPECT_THAT(consumer->stats().last_error, HasSubstr("topic \"no-such-topic\" does not exist"));
+}
+
+INSTANTIATE_TEST_SUITE_P(, ConsumerTest, testing::Values(Fetch::kDirect, Fetch::kLibrdkafka),
+                         [](const auto& parameter) { return parameter.index == 0 ? "Direct" : "Librdkafka"; });
+
+/// One partition whose first record has been read, so that it is fetched directly from now on.
+class DirectFetchTest : public testing::Test {
+ protected:
+  DirectFetchTest() {
+    options.brokers = kafka.bootstrap();
+    options.handles = 1;
+    options.librdkafka = {{"topic.metadata.refresh.interval.ms", "500"}};
+    kafka.create_topic("telemetry", 1);
+    kafka.set_leader("telemetry", 0, 1);
+  }
+  void start() {
+    consumer = std::move(Consumer::open(options, {{telemetry_mapping(), telemetry_table()}}, names, sink)).value();
+    consumer->start();
+    produce_and_wait(1);
+  }
+  /// Whether all records come, in their order.
+  void produce_and_wait(std::size_t records) {
+    kafka.produce("telemetry", 0, readings(records));
+    produced += records;
+    ASSERT_TRUE(sink.wait_for_rows(produced));
+    ASSERT_EQ(sink.offsets()[1], first_offsets(produced));
+  }
+  PartitionStats partition() const {
+    const IngestStats stats = consumer->stats();
+    return stats.partitions.empty() ? PartitionStats{} : stats.partitions[0];
+  }
+  bool becomes_direct() {
+    return eventually([&] { return partition().direct; });
+  }
+  std::uint64_t hand_backs() const { return consumer->stats().hand_backs; }
+
+  MockKafka kafka{2};
+  model::AttributeNames names;
+  RecordingSink sink;
+  ConsumerOptions options;
+  std::unique_ptr<Consumer> consumer;
+  std::size_t produced = 0;
+};
+
+TEST_F(DirectFetchTest, APartitionIsFetchedDirectlyOnceItHasGivenRecords) {
+  start();
+  ASSERT_TRUE(becomes_direct());
+  for (int i = 0; i < 5; ++i) produce_and_wait(100);
+  EXPECT_EQ(hand_backs(), 0U);
+  EXPECT_EQ(partition().end_offset, 501);
+  EXPECT_EQ(partition().lag_records, 0);
+}
+
+TEST_F(DirectFetchTest, WhateverTheBrokerRefusesLibrdkafkaGoesOnAndThenDirectlyAgain) {
+  start();
+  std::uint64_t errors = 0;
+  for (const rd_kafka_resp_err_t error :
+       {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_UNKNOWN, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+        RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR}) {
+    ASSERT_TRUE(becomes_direct());
+    kafka.fail_next_fetch(error);
+    ++errors;
+    ASSERT_TRUE(eventually([&] { return hand_backs() == errors; })) << error;
+    EXPECT_FALSE(partition().direct);
+    produce_and_wait(100);
+    // Records that come through librdkafka are what makes it direct again, and not at once.
+    ASSERT_TRUE(eventually([&] {
+      produce_and_wait(1);
+      return partition().direct;
+    })) << error;
+  }
+  EXPECT_EQ(hand_backs(), errors);
+}
+
+TEST_F(DirectFetchTest, ALeaderThatMovesIsFollowed) {
+  start();
+  for (std::int32_t broker = 2; broker >= 1; --broker) {
+    ASSERT_TRUE(becomes_direct());
+    kafka.set_leader("telemetry", 0, broker);
+    for (int i = 0; i < 5; ++i) produce_and_wait(100);
+    ASSERT_TRUE(eventually([&] {
+      produce_and_wait(1);
+      return partition().direct;
+    }));
+  }
+  EXPECT_GE(hand_backs(), 2U);
+}
+
+TEST_F(DirectFetchTest, PropertiesThatItWouldNotHonourLeaveFetchingToLibrdkafka) {
+  options.librdkafka["fetch.wait.max.ms"] = "100";
+  start();
+  for (int i = 0; i < 5; ++i) produce_and_wait(100);
+  EXPECT_FALSE(partition().direct);
+  EXPECT_EQ(hand_backs(), 0U);
 }
 
 TEST(Consumer, ABrokerThatIsAwayIsNoErrorOfOpenAndIsSaid) {

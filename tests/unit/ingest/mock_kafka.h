@@ -14,12 +14,13 @@
 
 namespace drover::ingest::test {
 
-/// librdkafka's mock cluster: one broker within this process, with groups and a small log per partition.
+/// librdkafka's mock cluster: brokers (one, if not said) within this process, with groups and a small log per
+/// partition.
 class MockKafka {
  public:
-  MockKafka() {
+  explicit MockKafka(int brokers = 1) {
     owner_ = new_producer("");
-    cluster_ = rd_kafka_mock_cluster_new(owner_, 1);
+    cluster_ = rd_kafka_mock_cluster_new(owner_, brokers);
     bootstrap_ = rd_kafka_mock_cluster_bootstraps(cluster_);
     producer_ = new_producer(bootstrap_);
   }
@@ -54,6 +55,16 @@ class MockKafka {
       DROVER_CHECK(error == 0, "the producer's queue has room");
     }
     DROVER_CHECK(rd_kafka_flush(producer_, 30'000) == 0, "the mock broker takes records");
+  }
+
+  /// The next Fetch of anyone fails with this.
+  void fail_next_fetch(rd_kafka_resp_err_t error) {
+    constexpr std::int16_t kFetch = 1;
+    rd_kafka_mock_push_request_errors(cluster_, kFetch, 1, error);
+  }
+
+  void set_leader(const std::string& topic, std::int32_t partition, std::int32_t broker) {
+    rd_kafka_mock_partition_set_leader(cluster_, topic.c_str(), partition, broker);
   }
 
   void set_broker_up(bool up) {

@@ -34,6 +34,7 @@ ingest::IngestStats some_ingest() {
     stats.lag_seconds = 1.5;
     stats.last_advance_ms = 1'700'000'000'500;
     stats.paused = partition == 1;
+    stats.direct = partition == 0;
     ingest.partitions.push_back(stats);
   }
   ingest::IngestStats::TopicRejects rejects;
@@ -42,6 +43,7 @@ ingest::IngestStats some_ingest() {
   ingest.rejects.push_back(rejects);
   ingest.rebalances = 2;
   ingest.rows_dropped = 5;
+  ingest.hand_backs = 4;
   ingest.connected = true;
   return ingest;
 }
@@ -126,7 +128,10 @@ TEST(Collector, CountsWhatCameFromKafkaByTopicAndPartition) {
   EXPECT_THAT(scraped, HasSubstr("drover_partition_paused{topic=\"fleet\",partition=\"0\"} 0\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_partition_paused{topic=\"fleet\",partition=\"1\"} 1\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_kafka_connected 1\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_partition_direct{topic=\"fleet\",partition=\"0\"} 1\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_partition_direct{topic=\"fleet\",partition=\"1\"} 0\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_rebalances_total 2\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_hand_backs_total 4\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_records_dropped_total 5\n"));
 }
 

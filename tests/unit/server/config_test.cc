@@ -97,6 +97,7 @@ TEST_F(ConfigFile, AnEmptyOneIsTheApiAloneWithTheDefaults) {
     EXPECT_EQ(loaded.config.admin.port, 9464);
     EXPECT_EQ(loaded.config.stop_timeout_ms, 10'000);
     EXPECT_EQ(loaded.config.kafka.group, "drover");
+    EXPECT_EQ(loaded.config.kafka.fetch, ingest::Fetch::kDirect);
   }
 }
 
@@ -107,6 +108,7 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
       "  group: g\n"
       "  handles: 3\n"
       "  batch_records: 100\n"
+      "  fetch: librdkafka\n"
       "  librdkafka: {security.protocol: SSL, fetch.wait.max.ms: 10}\n"
       "tables:\n"
       "  - name: telemetry\n"
@@ -145,6 +147,7 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
   EXPECT_EQ(config.kafka.group, "g");
   EXPECT_EQ(config.kafka.handles, 3u);
   EXPECT_EQ(config.kafka.batch_records_max, 100u);
+  EXPECT_EQ(config.kafka.fetch, ingest::Fetch::kLibrdkafka);
   EXPECT_EQ(config.kafka.librdkafka.at("security.protocol"), "SSL");
   EXPECT_EQ(config.kafka.librdkafka.at("fetch.wait.max.ms"), "10");
   EXPECT_LT(config.kafka.stop_timeout_ms, 4'000);
@@ -200,6 +203,8 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
 TEST_F(ConfigFile, AnErrorNamesFileLineSettingWhatWasFoundAndWhatIsAccepted) {
   EXPECT_THAT(errors("kafka:\n  brokers: a:1\n  handles: many\n"),
               ElementsAre("F:3: kafka.handles: found \"many\", accepted: a whole number from 1 to 16"));
+  EXPECT_THAT(errors("kafka:\n  fetch: fast\n"),
+              ElementsAre("F:2: kafka.fetch: found \"fast\", accepted: direct or librdkafka"));
 }
 
 TEST_F(ConfigFile, AllProblemsAreToldAtOnce) {
@@ -215,7 +220,7 @@ TEST_F(ConfigFile, AMisspeltSettingIsAnErrorThatNamesTheLikelyOne) {
   EXPECT_THAT(
       errors("kafka:\n  handels: 4\n"),
       ElementsAre("F:2: kafka.handels: there is no such setting, did you mean \"handles\"?; accepted here: brokers, "
-                  "group, handles, batch_records or librdkafka"));
+                  "group, handles, batch_records, fetch or librdkafka"));
   EXPECT_THAT(errors("tabels: []\n"),
               ElementsAre(HasSubstr("F:1: tabels: there is no such setting, did you mean \"tables\"?")));
   EXPECT_THAT(errors("x: 1\n"),

@@ -32,11 +32,18 @@ class RowSink {
   virtual std::unique_ptr<Pending> route(const std::string& table, std::shared_ptr<const model::RowBatch> rows) = 0;
 };
 
+/// Who fetches the records. Everything else is librdkafka's in either case.
+enum class Fetch : std::uint8_t {
+  kDirect,      ///< Drover, from each partition's leader, where no property asks for more; librdkafka otherwise.
+  kLibrdkafka,  ///< librdkafka, always.
+};
+
 struct ConsumerOptions {
   std::string brokers;
   std::string group = "drover";
   std::map<std::string, std::string> librdkafka;  ///< Passed through; wins over Drover's own choices.
-  std::uint32_t handles = 2;                      ///< librdkafka handles (group members), each with one poll thread.
+  Fetch fetch = Fetch::kDirect;
+  std::uint32_t handles = 2;  ///< librdkafka handles (group members), each with one poll thread.
   std::size_t batch_records_max = model::kBatchRecordsMax;
   std::int64_t stop_timeout_ms = 5'000;  ///< Leaving the group, at most; the broker may be gone.
 };
@@ -51,12 +58,11 @@ struct Topic {
 
 /// Reads topics as a member of a consumer group and hands their rows to a sink, each Kafka partition in its order.
 ///
-/// One queue per Kafka partition. While the sink says kFull for a partition's rows, that partition is not polled (its
-/// fetched records wait in librdkafka, bounded by queued.max.messages.kbytes); others go on. Heartbeats and rebalances
-/// are served meanwhile.
+/// While the sink says kFull for a partition's rows, that partition is not polled (its fetched records wait, bounded);
+/// others go on. Heartbeats and rebalances are served meanwhile.
 /// Reading begins at the positions that open() is given, elsewhere at the earliest offset; a rebalance goes on where
-/// this process stood. What the group is told by commit() is for others to look at. Threads: start(), stop() from one
-/// thread; hold() to commit() from one thread, which may be another; stats() from any.
+/// this process stood. What the group is told by commit() is for others to look at.
+/// Threads: start(), stop() from one thread; hold() to commit() from one thread, which may be another; stats() from any.
 class Consumer {
  public:
   /// kInvalid: a librdkafka property is wrong (the message names it). A broker that is away is no error here: it shows

@@ -20,6 +20,7 @@ struct PartitionStats {
   double lag_seconds = 0;            ///< Age of the record consumed last while records wait, else 0.
   std::int64_t last_advance_ms = 0;  ///< When a record was consumed last, ms since 1970.
   bool paused = false;               ///< Not polled, since an inbox it feeds is full.
+  bool direct = false;               ///< Fetched by Drover itself, not by librdkafka.
 };
 
 struct IngestStats {
@@ -31,6 +32,7 @@ struct IngestStats {
   };
   std::vector<TopicRejects> rejects;
   std::uint64_t rebalances = 0;
+  std::uint64_t hand_backs = 0;    ///< Times that a partition fetched directly was given back to librdkafka.
   std::uint64_t rows_dropped = 0;  ///< Their table was deleted.
   bool connected = false;          ///< At least one broker has answered and partitions are assigned.
   std::string last_error;          ///< Of the broker connection, for /readyz; empty if none.
