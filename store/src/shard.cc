@@ -317,7 +317,10 @@ void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
   changes.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     // Of one key's changes the last one counts: one table shard sent them all, in order.
-    if (i + 1 < entries.size() && entries[i].sort_key == entries[i + 1].sort_key) continue;
+    if (i + 1 < entries.size() && entries[i].head == entries[i + 1].head &&
+        entries[i].sort_key == entries[i + 1].sort_key) {
+      continue;
+    }
     changes.push_back(entries[i].change);
   }
   changes_.about_to_change(collection);
