@@ -70,6 +70,7 @@ std::map<std::string, std::string> properties(std::uint32_t index, const Consume
       {"fetch.message.max.bytes", "1048576"},
       {"topic.metadata.refresh.interval.ms", "10000"},  // new topics and partitions
       {"reconnect.backoff.max.ms", "2000"},
+      {"session.timeout.ms", "10000"},     // a member that was killed keeps its partitions from others so long
       {"statistics.interval.ms", "1000"},  // whether a broker is up
       {"log_level", "0"},                  // errors come through Health
   };
