@@ -149,6 +149,15 @@ void evict_below(const Node& node, std::uint32_t interval, std::uint64_t& bytes,
   }
 }
 
+/// The rows as a block that a collection owns; null if they are damaged.
+Block* restored(std::string_view encoded) {
+  const auto rows = decode_block(encoded);
+  if (!rows.ok()) return nullptr;
+  Block* block = Block::make(static_cast<std::uint32_t>((*rows)->used()), 0);
+  block->append_rows(**rows, 0, (*rows)->writer_count());
+  return block;
+}
+
 }  // namespace
 
 std::vector<ShardSeals> append_changes(DiskBatch& batch, const Disk& disk, const SpaceChanges& changes,
@@ -212,96 +221,120 @@ std::uint32_t evict(const Space& space, const EpochDomain& epochs, std::uint32_t
   return segment;
 }
 
-/// The rows as a block that a collection owns; null if they are damaged.
-static Block* restored(std::string_view encoded) {
-  const auto rows = decode_block(encoded);
-  if (!rows.ok()) return nullptr;
-  Block* block = Block::make(static_cast<std::uint32_t>((*rows)->used()), 0);
-  block->append_rows(**rows, 0, (*rows)->writer_count());
-  return block;
-}
-
-/// A collection on its way back into memory.
-struct Restorer::Pending {
-  model::KeyHash hash = 0;
-  model::Bytes partition_key;
-  Block* tail = nullptr;
-};
-
 void Restorer::note_damage(std::string_view partition_key, const std::string& what) {
   damaged_.push_back("table " + std::to_string(from_.id.table) + ", index " + std::to_string(from_.id.index) +
                      ", collection " + std::string(partition_key) + ": " + what);
 }
 
-model::Status Restorer::read_tails(std::vector<Pending>& out) {
-  return disk_.visit(Family::kTails, tails_key(from_.id, from_.range.begin), tails_key(from_.id, from_.range.end),
-                     [&](std::string_view, std::string_view value) {
-                       DiskReader in(value);
-                       while (in.ok() && !in.at_end()) {
-                         Pending& pending = out.emplace_back();
-                         pending.partition_key = in.bytes();
-                         pending.hash = model::hash_key(pending.partition_key);
-                         const std::string_view encoded = in.bytes();
-                         if (in.ok() && !encoded.empty()) pending.tail = restored(encoded);
-                         if (!in.ok() || (!encoded.empty() && pending.tail == nullptr)) {
-                           note_damage(pending.partition_key, "its newest items");
-                         }
-                         if (pending.tail == nullptr) pending.tail = Block::make(0, 0);
-                       }
-                       return true;
-                     });
-}
-
-model::Status Restorer::run(const std::function<void(std::uint64_t rows)>& progress) {
-  std::vector<Pending> collections;
-  const model::Status tails = read_tails(collections);
-  std::sort(collections.begin(), collections.end(), [](const Pending& a, const Pending& b) {
+/// Fills pending_, in order. RocksDB's own damage ends it.
+model::Status Restorer::read_tails() {
+  const model::Status status =
+      disk_.visit(Family::kTails, tails_key(from_.id, from_.range.begin), tails_key(from_.id, from_.range.end),
+                  [&](std::string_view, std::string_view value) {
+                    DiskReader in(value);
+                    while (in.ok() && !in.at_end()) {
+                      Pending& pending = pending_.emplace_back();
+                      pending.partition_key = in.bytes();
+                      pending.hash = model::hash_key(pending.partition_key);
+                      const std::string_view encoded = in.bytes();
+                      if (in.ok() && !encoded.empty()) pending.tail = restored(encoded);
+                      if (!in.ok() || (!encoded.empty() && pending.tail == nullptr)) {
+                        note_damage(pending.partition_key, "its newest items");
+                      }
+                      if (pending.tail == nullptr) pending.tail = Block::make(0, 0);
+                    }
+                    return true;
+                  });
+  std::sort(pending_.begin(), pending_.end(), [](const Pending& a, const Pending& b) {
     return std::tie(a.hash, a.partition_key) < std::tie(b.hash, b.partition_key);
   });
+  return status;
+}
 
-  auto next = collections.begin();
-  Pieces history;
-  std::uint64_t rows = 0;
-  const auto restore_next = [&] {
-    rows += next->tail->writer_count();
-    from_.shard->restore(next->hash, next->partition_key, history, next->tail);
-    history.clear();
-    ++next;
-    progress(std::exchange(rows, 0));
-  };
-  model::Bytes collection;  // the key of the one that is read
-  const model::Status blocks = disk_.visit(
-      Family::kBlocks, segment_begin_key(from_.id, from_.range.begin), segment_begin_key(from_.id, from_.range.end),
-      [&](std::string_view key, std::string_view encoded) {
-        std::string_view rest = key.substr(space_key(from_.id).size());
-        const auto hash = take_big_endian<model::KeyHash>(rest);
-        const model::Bytes partition_key = model::take_key_part(rest);
-        while (next != collections.end() && std::tie(next->hash, next->partition_key) < std::tie(hash, partition_key)) {
-          restore_next();
-        }
-        if (next == collections.end() || next->hash != hash || next->partition_key != partition_key) {
-          note_damage(partition_key, "a block of a collection without a tail");
-          return true;
-        }
-        collection.assign(key.substr(0, key.size() - rest.size()));
-        auto cold = ColdBlock::of_value({disk_, collection}, rest, model::Bytes(encoded));
-        if (cold == nullptr) {
-          note_damage(partition_key, "the block that begins at " + std::string(rest));
-          return true;
-        }
-        rows += cold->rows();
-        if (cold->rows() >= kColdRowsRestoredMin) {
-          const std::string_view first_key = cold->first_key();
-          history.push_back({cold.release(), first_key, true});
-        } else {
-          const Block* const block = restored(encoded);
-          history.push_back({block, block->row(0).sort_key(), false});
-        }
+/// Hands the collection at `next_` over to its shard.
+void Restorer::restore_next() {
+  Pending& pending = pending_[next_++];
+  rows_ += pending.tail->writer_count();
+  from_.shard->restore(pending.hash, pending.partition_key, history_, pending.tail);
+  history_.clear();
+  progress_(std::exchange(rows_, 0));
+}
+
+/// Takes a block; those of a collection come in order, and behind those of the collections in front of it.
+void Restorer::take_block(std::string_view key, std::string_view encoded) {
+  std::string_view first_key = key.substr(space_key(from_.id).size());
+  const auto hash = take_big_endian<model::KeyHash>(first_key);
+  const model::Bytes partition_key = model::take_key_part(first_key);
+  while (next_ < pending_.size() &&
+         std::tie(pending_[next_].hash, pending_[next_].partition_key) < std::tie(hash, partition_key)) {
+    restore_next();
+  }
+  if (next_ == pending_.size() || pending_[next_].hash != hash || pending_[next_].partition_key != partition_key) {
+    return note_damage(partition_key, "a block of a collection without a tail");
+  }
+  const model::Bytes collection(key.substr(0, key.size() - first_key.size()));
+  auto cold = ColdBlock::of_value({disk_, collection}, first_key, model::Bytes(encoded));
+  if (cold == nullptr) return note_damage(partition_key, "the block that begins at " + std::string(first_key));
+  rows_ += cold->rows();
+  if (cold->rows() >= kColdRowsRestoredMin) {
+    const std::string_view begin = cold->first_key();
+    history_.push_back({cold.release(), begin, true});
+  } else {
+    const Block* const block = restored(encoded);
+    history_.push_back({block, block->row(0).sort_key(), false});
+  }
+}
+
+/// Takes the blocks of one collection from `begin` on, around what RocksDB finds damaged.
+void Restorer::take_around_damage(const Pending& pending, const model::Bytes& begin) {
+  const model::Bytes end = collection_end_key(collection_key(from_.id, pending.hash, pending.partition_key));
+  model::Bytes last = begin;
+  const model::Status forwards =
+      disk_.visit(Family::kBlocks, begin, end, [&](std::string_view key, std::string_view encoded) {
+        last.assign(key);
+        take_block(key, encoded);
         return true;
       });
-  while (next != collections.end()) restore_next();
+  if (forwards.ok()) return;
+  note_damage(pending.partition_key, forwards.message());
+  std::vector<std::pair<model::Bytes, model::Bytes>> behind;
+  (void)disk_.visit_backwards(Family::kBlocks, last, end, [&](std::string_view key, std::string_view encoded) {
+    if (key > last) behind.emplace_back(key, encoded);
+    return key > last;
+  });
+  for (auto block = behind.rbegin(); block != behind.rend(); ++block) take_block(block->first, block->second);
+}
+
+model::Status Restorer::run() {
+  const model::Status tails = read_tails();
+  model::Bytes begin = segment_begin_key(from_.id, from_.range.begin);
+  const model::Bytes end = segment_begin_key(from_.id, from_.range.end);
+  for (;;) {
+    model::Bytes last;
+    const model::Status status =
+        disk_.visit(Family::kBlocks, begin, end, [&](std::string_view key, std::string_view encoded) {
+          last.assign(key);
+          take_block(key, encoded);
+          return true;
+        });
+    if (status.ok()) break;
+    // Somewhere behind `last`, or `begin`: on to the end of that segment, collection by collection.
+    std::string_view at = last.empty() ? begin : last;
+    at.remove_prefix(space_key(from_.id).size());
+    const std::uint32_t segment = model::segment_of(take_big_endian<model::KeyHash>(at));
+    for (bool current = !last.empty(); next_ < pending_.size(); current = false) {
+      const Pending& pending = pending_[next_];
+      if (model::segment_of(pending.hash) > segment) break;
+      take_around_damage(pending,
+                         current ? last + '\0' : collection_key(from_.id, pending.hash, pending.partition_key));
+      restore_next();
+    }
+    if (segment + 1 == from_.range.end) break;
+    begin = segment_begin_key(from_.id, segment + 1);
+  }
+  while (next_ < pending_.size()) restore_next();
   from_.shard->publish_stats();
-  return tails.ok() ? blocks : tails;
+  return tails;
 }
 
 }  // namespace drover::store

@@ -32,19 +32,34 @@ std::uint32_t evict(const Space& space, const EpochDomain& epochs, std::uint32_t
 /// What one shard restores from the disk. Requires: nothing was offered to the shard yet.
 class Restorer {
  public:
-  Restorer(const Disk& disk, const MemoryTable::Restorable& from) : disk_(disk), from_(from) {}
-  /// Calls `progress(rows)` after each collection. kInvalid: a file is damaged; what it held of this shard is left out.
-  model::Status run(const std::function<void(std::uint64_t rows)>& progress);
+  /// Calls `progress(rows)` after each collection.
+  Restorer(const Disk& disk, const MemoryTable::Restorable& from, std::function<void(std::uint64_t rows)> progress)
+      : disk_(disk), from_(from), progress_(std::move(progress)) {}
+  /// kInvalid: the tails are damaged beyond what their own checksums find.
+  model::Status run();
   /// Blocks and tails that were left out, and whose they are.
   const std::vector<std::string>& damaged() const { return damaged_; }
 
  private:
-  struct Pending;
-  model::Status read_tails(std::vector<Pending>& out);
+  /// A collection on its way back into memory.
+  struct Pending {
+    model::KeyHash hash = 0;
+    model::Bytes partition_key;
+    Block* tail = nullptr;
+  };
+  model::Status read_tails();
+  void restore_next();
+  void take_block(std::string_view key, std::string_view encoded);
+  void take_around_damage(const Pending& pending, const model::Bytes& begin);
   void note_damage(std::string_view partition_key, const std::string& what);
 
   const Disk& disk_;
   const MemoryTable::Restorable from_;
+  const std::function<void(std::uint64_t rows)> progress_;
+  std::vector<Pending> pending_;
+  std::size_t next_ = 0;  ///< In pending_: whose blocks come now.
+  Pieces history_;        ///< Its blocks so far.
+  std::uint64_t rows_ = 0;
   std::vector<std::string> damaged_;
 };
 

@@ -1,12 +1,14 @@
 #include "disk.h"
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
 #include <array>
+#include <cstdarg>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -34,19 +36,30 @@ model::Status to_status(const rocksdb::Status& status) {
   return {code, status.ToString()};
 }
 
+/// RocksDB's own log file would be one more that can't be written on a full device, where Debian's build asserts that
+/// it can.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
 rocksdb::DBOptions database_options() {
   rocksdb::DBOptions options;
+  options.info_log = std::make_shared<NoLog>();
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.max_background_jobs = 2;
-  options.keep_log_file_num = 4;
-  options.max_log_file_size = 4 * kMiB;
   options.max_total_wal_size = 256 * kMiB;
   options.bytes_per_sync = 1 * kMiB;  // no burst of writes when a file is closed
   options.wal_bytes_per_sync = 1 * kMiB;
   // A write that was not finished when the process died is left out; damage in front of the end is an error.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   return options;
+}
+
+model::Status not_open() {
+  return {model::StatusCode::kUnavailable, "the database could not be opened anew after an error"};
 }
 
 rocksdb::ColumnFamilyOptions family_options(Family family) {
@@ -69,7 +82,6 @@ rocksdb::ColumnFamilyOptions family_options(Family family) {
 }  // namespace
 
 struct Disk::Database {
-  model::Mutex write_mutex;
   std::unique_ptr<rocksdb::DB> db;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilies> families{};
 
@@ -79,32 +91,23 @@ struct Disk::Database {
     }
   }
   rocksdb::ColumnFamilyHandle* of(Family family) const { return families[static_cast<std::size_t>(family)]; }
+
+  static rocksdb::Status open(const std::string& directory, std::unique_ptr<Database>& out) {
+    std::vector<rocksdb::ColumnFamilyDescriptor> descriptors{{rocksdb::kDefaultColumnFamilyName, {}}};
+    for (std::size_t i = 0; i < kFamilies; ++i) {
+      descriptors.emplace_back(kFamilyNames[i], family_options(static_cast<Family>(i)));
+    }
+    rocksdb::DB* opened = nullptr;
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::Status status = rocksdb::DB::Open(database_options(), directory, descriptors, &handles, &opened);
+    if (!status.ok()) return status;
+    out = std::make_unique<Database>();
+    out->db.reset(opened);
+    opened->DestroyColumnFamilyHandle(handles[0]);
+    std::copy(handles.begin() + 1, handles.end(), out->families.begin());
+    return status;
+  }
 };
-
-struct DiskBatch::Operations {
-  rocksdb::WriteBatch batch;
-};
-
-DiskBatch::DiskBatch(const Disk& disk) : disk_(&disk), operations_(std::make_unique<Operations>()) {}
-DiskBatch::~DiskBatch() = default;
-DiskBatch::DiskBatch(DiskBatch&&) noexcept = default;
-
-// RocksDB's own status of these says only that a key is too large, which ours are not.
-void DiskBatch::put(Family family, std::string_view key, std::string_view value) {
-  (void)operations_->batch.Put(disk_->database_->of(family), slice(key), slice(value));
-}
-void DiskBatch::remove(Family family, std::string_view key) {
-  (void)operations_->batch.Delete(disk_->database_->of(family), slice(key));
-}
-void DiskBatch::remove_range(Family family, std::string_view begin, std::string_view end) {
-  (void)operations_->batch.DeleteRange(disk_->database_->of(family), slice(begin), slice(end));
-}
-std::size_t DiskBatch::size_bytes() const {
-  return operations_->batch.GetDataSize();
-}
-bool DiskBatch::empty() const {
-  return operations_->batch.Count() == 0;
-}
 
 Disk::Disk(std::string directory, std::unique_ptr<Database> database)
     : directory_(std::move(directory)), database_(std::move(database)) {}
@@ -117,40 +120,64 @@ model::Result<std::unique_ptr<Disk>> Disk::open(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return unavailable(error.message() + "; create it, or let this user write there");
-  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors{{rocksdb::kDefaultColumnFamilyName, {}}};
-  for (std::size_t i = 0; i < kFamilies; ++i) {
-    descriptors.emplace_back(kFamilyNames[i], family_options(static_cast<Family>(i)));
-  }
-  rocksdb::DB* opened = nullptr;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  const rocksdb::Status status = rocksdb::DB::Open(database_options(), directory, descriptors, &handles, &opened);
-  if (!status.ok()) {
+  std::unique_ptr<Database> database;
+  if (const rocksdb::Status status = Database::open(directory, database); !status.ok()) {
     const bool locked = status.ToString().find("lock") != std::string::npos;
     return unavailable(locked ? "another Drover has it open: stop it, or give this one a directory of its own (" +
                                     status.ToString() + ")"
                               : status.ToString());
   }
-  auto database = std::make_unique<Database>();
-  database->db.reset(opened);
-  database->db->DestroyColumnFamilyHandle(handles[0]);
-  std::copy(handles.begin() + 1, handles.end(), database->families.begin());
   return std::unique_ptr<Disk>(new Disk(directory, std::move(database)));
 }
 
-model::Status Disk::write(DiskBatch& batch) {
+model::Status Disk::write(const DiskBatch& batch) {
+  // One at a time, as RocksDB would have it too; there ThreadSanitizer can't see it.
+  const model::LockGuard lock(write_mutex_);
+  model::Status status = write_once(batch);
+  if (status.ok()) return status;
+  // RocksDB takes nothing more after most errors, also when what was wrong is mended.
+  if (model::Status opened = open_again(); !opened.ok()) return status;
+  return write_once(batch);
+}
+
+model::Status Disk::write_once(const DiskBatch& batch) {
+  const std::shared_lock lock(mutex_);
+  if (database_ == nullptr) return not_open();
+  rocksdb::WriteBatch operations(batch.bytes_.size() + 32 * batch.operations_.size());
+  std::string_view rest = batch.bytes_;
+  const auto take = [&rest](std::size_t size) {
+    const rocksdb::Slice taken(rest.data(), size);
+    rest.remove_prefix(size);
+    return taken;
+  };
+  rocksdb::Status status;
+  for (const DiskBatch::Operation& operation : batch.operations_) {
+    rocksdb::ColumnFamilyHandle* const family = database_->of(operation.family);
+    const rocksdb::Slice key = take(operation.key_size);
+    const rocksdb::Slice value = take(operation.value_size);
+    if (operation.kind == DiskBatch::Kind::kPut) {
+      status = operations.Put(family, key, value);
+    } else if (operation.kind == DiskBatch::Kind::kRemove) {
+      status = operations.Delete(family, key);
+    } else {
+      status = operations.DeleteRange(family, key, value);
+    }
+    if (!status.ok()) return to_status(status);
+  }
   rocksdb::WriteOptions options;
   options.sync = true;
-  // One at a time, as RocksDB would have it too; there ThreadSanitizer can't see it.
-  const model::LockGuard lock(database_->write_mutex);
-  rocksdb::Status status = database_->db->Write(options, &batch.operations_->batch);
-  if (!status.ok() && database_->db->Resume().ok()) {
-    // What has failed before (a full device) may be mended by now.
-    status = database_->db->Write(options, &batch.operations_->batch);
-  }
-  return to_status(status);
+  return to_status(database_->db->Write(options, &operations));
+}
+
+model::Status Disk::open_again() {
+  const std::unique_lock lock(mutex_);
+  database_.reset();
+  return to_status(Database::open(directory_, database_));
 }
 
 model::Status Disk::visit(Family family, std::string_view begin, std::string_view end, const Use& use) const {
+  const std::shared_lock lock(mutex_);
+  if (database_ == nullptr) return not_open();
   rocksdb::ReadOptions options;
   const rocksdb::Slice bound = slice(end);
   if (!end.empty()) options.iterate_upper_bound = &bound;
@@ -162,11 +189,30 @@ model::Status Disk::visit(Family family, std::string_view begin, std::string_vie
   return to_status(it->status());
 }
 
+model::Status Disk::visit_backwards(Family family, std::string_view begin, std::string_view end, const Use& use) const {
+  const std::shared_lock lock(mutex_);
+  if (database_ == nullptr) return not_open();
+  rocksdb::ReadOptions options;
+  const rocksdb::Slice lower = slice(begin);
+  const rocksdb::Slice upper = slice(end);
+  options.iterate_lower_bound = &lower;
+  options.iterate_upper_bound = &upper;
+  const std::unique_ptr<rocksdb::Iterator> it(database_->db->NewIterator(options, database_->of(family)));
+  for (it->SeekToLast(); it->Valid(); it->Prev()) {
+    if (!use(view(it->key()), view(it->value()))) return {};
+  }
+  return to_status(it->status());
+}
+
 model::Status Disk::read(Family family, std::string_view key, model::Bytes& value) const {
+  const std::shared_lock lock(mutex_);
+  if (database_ == nullptr) return not_open();
   return to_status(database_->db->Get({}, database_->of(family), slice(key), &value));
 }
 
 model::Status Disk::copy_to(const std::string& directory) {
+  const std::shared_lock lock(mutex_);
+  if (database_ == nullptr) return not_open();
   rocksdb::Checkpoint* made = nullptr;
   rocksdb::Status status = rocksdb::Checkpoint::Create(database_->db.get(), &made);
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);

@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drover/model/bytes.h"
 #include "drover/model/status.h"
+#include "drover/model/sync.h"
 
 namespace drover::store {
 
@@ -20,28 +23,35 @@ enum class Family : std::uint8_t {
 };
 inline constexpr std::size_t kFamilies = 4;
 
-class Disk;
-
-/// Changes that take effect together or not at all, in their order. Of one disk, which outlives it.
+/// Changes that take effect together or not at all, in their order.
 class DiskBatch {
  public:
-  explicit DiskBatch(const Disk& disk);
-  ~DiskBatch();
-  DiskBatch(DiskBatch&&) noexcept;
-  DiskBatch& operator=(DiskBatch&&) = delete;
-
-  void put(Family family, std::string_view key, std::string_view value);
-  void remove(Family family, std::string_view key);
+  void put(Family family, std::string_view key, std::string_view value) { add({Kind::kPut, family}, key, value); }
+  void remove(Family family, std::string_view key) { add({Kind::kRemove, family}, key, {}); }
   /// Keys of [begin, end).
-  void remove_range(Family family, std::string_view begin, std::string_view end);
-  std::size_t size_bytes() const;
-  bool empty() const;
+  void remove_range(Family family, std::string_view begin, std::string_view end) {
+    add({Kind::kRemoveRange, family}, begin, end);
+  }
+  std::size_t size_bytes() const { return bytes_.size(); }
 
  private:
   friend class Disk;
-  struct Operations;  // keeps RocksDB out of this header
-  const Disk* disk_;
-  std::unique_ptr<Operations> operations_;
+  enum class Kind : std::uint8_t { kPut, kRemove, kRemoveRange };
+  struct Operation {
+    Kind kind;
+    Family family;
+    std::uint32_t key_size = 0;
+    std::size_t value_size = 0;  ///< Or of the end of a range.
+  };
+  void add(Operation operation, std::string_view key, std::string_view value) {
+    operation.key_size = static_cast<std::uint32_t>(key.size());
+    operation.value_size = value.size();
+    operations_.push_back(operation);
+    bytes_.append(key).append(value);
+  }
+
+  std::vector<Operation> operations_;
+  model::Bytes bytes_;  ///< Keys and values, behind one another.
 };
 
 /// The durable tier: RocksDB in one directory, which one process has open at a time.
@@ -56,14 +66,16 @@ class Disk {
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  /// Returns when the batch is on the device. After a failure nothing of it is there; the next call tries again
-  /// whatever it is that failed.
-  model::Status write(DiskBatch& batch);
+  /// Returns when the batch is on the device. After a failure it may be there or not, but not in part; the next call
+  /// tries again whatever it is that failed, if need be on a database that is opened anew.
+  model::Status write(const DiskBatch& batch);
 
   /// Calls `use(key, value)` for the keys of [begin, end) in order until it returns false; an empty `end` is none.
   /// Damage that RocksDB's checksums find ends it with kInvalid.
   using Use = std::function<bool(std::string_view key, std::string_view value)>;
   model::Status visit(Family family, std::string_view begin, std::string_view end, const Use& use) const;
+  /// The same from the end on. Requires: `begin` and `end` are not empty.
+  model::Status visit_backwards(Family family, std::string_view begin, std::string_view end, const Use& use) const;
 
   /// Reads one value. kNotFound: there is none; kInvalid: it is damaged.
   model::Status read(Family family, std::string_view key, model::Bytes& value) const;
@@ -80,12 +92,15 @@ class Disk {
   const std::string& directory() const { return directory_; }
 
  private:
-  friend class DiskBatch;
   struct Database;
   Disk(std::string directory, std::unique_ptr<Database> database);
+  model::Status write_once(const DiskBatch& batch);
+  model::Status open_again();
 
   const std::string directory_;
-  const std::unique_ptr<Database> database_;
+  model::Mutex write_mutex_;
+  mutable std::shared_mutex mutex_;     ///< Held together while the database is used, alone while it is opened anew.
+  std::unique_ptr<Database> database_;  // under mutex_; null: it could not be opened anew
 };
 
 }  // namespace drover::store

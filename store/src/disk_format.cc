@@ -65,6 +65,11 @@ model::Bytes collection_key(SpaceId space, model::KeyHash hash, std::string_view
   return key;
 }
 
+model::Bytes collection_end_key(model::Bytes collection) {
+  ++collection.back();  // of a key part, whose last byte is 0x01
+  return collection;
+}
+
 model::Bytes segment_begin_key(SpaceId space, std::uint32_t segment) {
   if (segment == model::kSegments) {
     // One behind all hashes: the next space, be it there or not.

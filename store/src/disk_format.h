@@ -68,6 +68,8 @@ model::Bytes numbered_key(std::string_view prefix, Integer number) {
 model::Bytes space_key(SpaceId space);
 /// Everything of a block's key in front of its first sort key.
 model::Bytes collection_key(SpaceId space, model::KeyHash hash, std::string_view partition_key);
+/// Behind all keys of a collection's blocks. Requires: `collection` is what collection_key() gives.
+model::Bytes collection_end_key(model::Bytes collection);
 /// Where the blocks of a segment begin; `segment` may be kSegments: where those of the space end.
 model::Bytes segment_begin_key(SpaceId space, std::uint32_t segment);
 model::Bytes tails_key(SpaceId space, std::uint32_t segment);

@@ -61,7 +61,7 @@ class ShardedStore final : public Store {
     if (tables_.contains(schema.name)) return model::Status{model::StatusCode::kExists, "table exists: " + schema.name};
     const MemoryTable::Identity identity{next_table_id_, shared_.options.clock()};
     if (disk_ != nullptr) {
-      DiskBatch batch(*disk_);
+      DiskBatch batch;
       batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), table_record(identity.created_ms, schema));
       batch.put(Family::kMeta, kNextTableKey, varint_of(identity.id + 1));
       model::crash_point("table.write");
@@ -82,7 +82,7 @@ class ShardedStore final : public Store {
       const auto found = tables_.find(name);
       if (found == tables_.end()) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
       if (disk_ != nullptr) {
-        DiskBatch batch(*disk_);
+        DiskBatch batch;
         batch.remove(Family::kMeta, numbered_key(kTablePrefix, found->second->id()));
         remove_table_data(batch, found->second->id(), found->second->id() + 1);
         if (model::Status status = disk_->write(batch); !status.ok()) return status;
@@ -220,7 +220,7 @@ class ShardedStore::DiskCut final : public Cut {
 
  private:
   void encode(std::span<const model::SourcePosition> positions) {
-    DiskBatch& batch = batch_.emplace(*store_.disk_);
+    DiskBatch& batch = batch_.emplace();
     for (const auto& spaces : changes_) {
       for (const SpaceChanges& changes : spaces) {
         std::vector<ShardSeals> seals = append_changes(batch, *store_.disk_, changes, interval_, store_.is_pressed());
@@ -361,7 +361,7 @@ model::Status ShardedStore::read_meta() {
   recovery_.cut = static_cast<std::uint32_t>(cut);
   interval_ = recovery_.cut + 1;
   if (!empty) return {};
-  DiskBatch batch(*disk_);
+  DiskBatch batch;
   batch.put(Family::kMeta, kFormatKey, varint_of(kDiskFormat));
   return disk_->write(batch);
 }
@@ -379,13 +379,13 @@ void ShardedStore::restore_tables(const RecoveryProgress& progress) {
   for (std::uint32_t i = 0; i < shared_.executor.workers(); ++i) {
     threads.emplace_back([&] {
       for (std::size_t shard = next++; shard < shards.size(); shard = next++) {
-        Restorer restorer(*disk_, shards[shard]);
-        const model::Status status = restorer.run([&](std::uint64_t more) {
+        Restorer restorer(*disk_, shards[shard], [&](std::uint64_t more) {
           const std::uint64_t before = rows.fetch_add(more);
           if (progress && before / kRecoveryProgressRows != (before + more) / kRecoveryProgressRows) {
             progress(before + more);
           }
         });
+        const model::Status status = restorer.run();
         const model::LockGuard lock(mutex);
         recovery_.damaged.insert(recovery_.damaged.end(), restorer.damaged().begin(), restorer.damaged().end());
         if (!status.ok()) recovery_.damaged.push_back(status.message());

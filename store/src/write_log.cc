@@ -50,7 +50,7 @@ void WriteLog::run() {
 }
 
 void WriteLog::write(std::vector<Waiting> waiting) {
-  DiskBatch batch(disk_);
+  DiskBatch batch;
   const std::size_t names = names_.size();  // of all that the entries refer to
   add_names(batch, names_, names_written_, names);
   model::Bytes value;

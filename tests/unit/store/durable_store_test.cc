@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -289,6 +291,91 @@ TEST(DurableStore, MakesNoCutWhileTheLastOneIsNotWritten) {
   EXPECT_EQ(store->cut(kTimeoutMs).status().code(), StatusCode::kInvalid);
   ASSERT_TRUE((*first)->write({}).ok());
   EXPECT_TRUE(store->cut(kTimeoutMs).ok());
+}
+
+/// Changes a byte in the middle of each file of the directory that ends so; how many.
+int damage(const Directory& directory, const std::string& extension) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    if (entry.path().extension() != extension || entry.file_size() == 0) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const auto middle = static_cast<std::streamoff>(entry.file_size() / 2);
+    file.seekg(middle);
+    const char byte = static_cast<char>(file.get() ^ 0x55);
+    file.seekp(middle);
+    file.put(byte);
+    ++files;
+  }
+  return files;
+}
+
+TEST(DurableStore, NamesADamagedBlockAndServesTheRest) {
+  const Directory directory;
+  const std::vector<Record> records = readings(30'000);
+  {
+    Fed fed(open(directory));
+    fed.feed(records, 0, records.size());
+    cut(fed.store(), records.size());
+  }
+  { const auto flushed = open(directory); }  // what is in RocksDB's log is in files of its own from here on
+  ASSERT_GT(damage(directory, ".blob"), 0);
+  Fed fed(open(directory));
+  ASSERT_FALSE(fed.store().recovery().damaged.empty());
+  EXPECT_NE(fed.store().recovery().damaged[0].find("VEH#1"), std::string::npos) << fed.store().recovery().damaged[0];
+  const auto rows = rows_of(fed.store(), "");
+  EXPECT_GT(rows.size(), 28'000u);
+  EXPECT_LT(rows.size(), 30'000u);
+  EXPECT_EQ(rows.front().sort_key, records.front().sort_key);
+  EXPECT_EQ(rows.back().sort_key, records.back().sort_key);
+}
+
+/// While it lives, no file of the process grows beyond a size, as on a full device.
+class FullDevice {
+ public:
+  FullDevice() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 1;
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDevice() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(DurableStore, GoesOnWhenAFullDeviceHasRoomAgain) {
+  const Directory directory;
+  const std::vector<Record> records = readings(3'000);
+  {
+    Fed fed(open(directory));
+    fed.feed(records, 0, 1'000);
+    cut(fed.store(), 1'000);
+    fed.feed(records, 1'000, 2'000);
+    const auto table = fed.store().find_table("telemetry");
+    auto second = fed.store().cut(kTimeoutMs);
+    ASSERT_TRUE(second.ok());
+    {
+      const FullDevice full;
+      EXPECT_EQ((*second)->write(positions_at(2'000)).code(), StatusCode::kUnavailable);
+      EXPECT_EQ(test::put(*table, "VEH#2", "META", test::encode_attributes({}, fed.store().names())).code(),
+                StatusCode::kUnavailable);
+      EXPECT_EQ(fed.store().create_table(test::telemetry_schema()).status().code(), StatusCode::kExists);
+      EXPECT_EQ(rows_of(fed.store(), "").size(), 2'001u);  // reads go on; the write may be there or not: it is
+    }
+    const model::Status again = (*second)->write(positions_at(2'000));
+    ASSERT_TRUE(again.ok()) << again.message();
+    ASSERT_TRUE(test::put(*table, "VEH#3", "META", test::encode_attributes({}, fed.store().names())).ok());
+    fed.feed(records, 2'000, 3'000);
+  }
+  Fed fed(open(directory));
+  EXPECT_EQ(fed.store().recovery().positions[0].next_offset, 2'000);
+  fed.skip_to(fed.store().recovery().positions);
+  fed.feed(records, 0, records.size());
+  const auto rows = rows_of(fed.store(), "");
+  EXPECT_GE(rows.size(), 3'001u);
+  EXPECT_LE(rows.size(), 3'002u);
 }
 
 TEST(DurableStore, ForgetsADeletedTable) {
