@@ -4,6 +4,7 @@
 // With --serve it then goes on, and answers each line `wait N` on its input, when N records in all can be queried, with
 // {"seconds": since the line came}; the end of the input ends it.
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -33,6 +34,8 @@ struct Options {
   std::uint64_t records = 0;
   bool depot_index = false;
   std::string directory;
+  std::int64_t checkpoint_interval_ms = 1'000;
+  bool die = false;
   bool through_librdkafka = false;
   bool serve = false;
 };
@@ -52,6 +55,23 @@ std::uint64_t applied(server::Pipeline& pipeline) {
 /// up the store's counters is dearer and done when it is likely to succeed.
 bool can_be_queried(server::Pipeline& pipeline, std::uint64_t records) {
   return consumed(pipeline) >= records && pipeline.store().idle() && applied(pipeline) >= records;
+}
+
+/// Of the values read from Kafka.
+unsigned long long value_bytes(const server::Pipeline& pipeline) {
+  std::uint64_t bytes = 0;
+  for (const ingest::PartitionStats& partition : pipeline.ingest_stats().partitions) bytes += partition.bytes;
+  return bytes;
+}
+
+/// What this process has had written to block devices so far.
+unsigned long long device_bytes() {
+  std::ifstream io("/proc/self/io");
+  unsigned long long bytes = 0;
+  for (std::string name; io >> name >> bytes;) {
+    if (name == "write_bytes:") return bytes;
+  }
+  return 0;
 }
 
 std::int64_t rss_bytes() {
@@ -84,7 +104,7 @@ model::Status run(const Options& options) {
   config.api.port = 0;
   config.admin.port = 0;
   config.store_directory = options.directory;
-  config.checkpoint_interval_ms = 1'000;
+  config.checkpoint_interval_ms = options.checkpoint_interval_ms;
   const std::unique_ptr<server::Pipeline> pipeline = server::Pipeline::make(std::move(config)).value();
   if (model::Status status = pipeline->start(); !status.ok()) return status;
 
@@ -93,7 +113,7 @@ model::Status run(const Options& options) {
   watch.start();
   while (!can_be_queried(*pipeline, options.records)) std::this_thread::sleep_for(kTick);
   watch.stop();
-  if (!options.directory.empty()) {
+  if (!options.directory.empty() && !options.die) {
     const std::int64_t queryable_ms = model::system_clock_ms();
     while (pipeline->checkpoint_stats().last_cut_ms <= queryable_ms) std::this_thread::sleep_for(kTick);
     watch.stop_cpu();
@@ -103,14 +123,17 @@ model::Status run(const Options& options) {
   const std::shared_ptr<store::Table> table = pipeline->store().find_table(kTable);
   std::printf(
       "{\"records\": %llu, \"seconds\": %.6f, \"cpu_s\": %.6f, \"peak_rss_bytes\": %lld, \"rss_bytes\": %lld, "
-      "\"items\": %llu, \"checkpoints\": %llu, \"checkpoint_bytes\": %llu, \"hold_ms\": %.3f, \"api_port\": %u, "
+      "\"items\": %llu, \"value_bytes\": %llu, \"device_bytes\": %llu, \"opened_ms\": %lld, \"checkpoints\": %llu, "
+      "\"checkpoint_bytes\": %llu, \"hold_ms\": %.3f, \"api_port\": %u, "
       "\"admin_port\": %u}\n",
       static_cast<unsigned long long>(options.records), watch.wall_s(), watch.cpu_s(),
       static_cast<long long>(peak_rss_bytes()), static_cast<long long>(rss_bytes()),
-      static_cast<unsigned long long>(table->size("").items), static_cast<unsigned long long>(checkpoints.written),
-      static_cast<unsigned long long>(checkpoints.bytes), static_cast<double>(checkpoints.hold_ns_sum) / 1e6,
-      pipeline->api_address().port, pipeline->admin_address().port);
+      static_cast<unsigned long long>(table->size("").items), value_bytes(*pipeline), device_bytes(),
+      static_cast<long long>(pipeline->store().recovery().took_ms),
+      static_cast<unsigned long long>(checkpoints.written), static_cast<unsigned long long>(checkpoints.bytes),
+      static_cast<double>(checkpoints.hold_ns_sum) / 1e6, pipeline->api_address().port, pipeline->admin_address().port);
   std::fflush(stdout);
+  if (options.die) kill(getpid(), SIGKILL);
   if (options.serve) serve(*pipeline);
   return pipeline->stop();
 }
@@ -128,6 +151,8 @@ int main(int argc, char** argv) {
   app.add_flag("--index", options.depot_index, "With the index of depots");
   app.add_option("--directory", options.directory, "Durable, here");
   app.add_flag("--librdkafka", options.through_librdkafka, "librdkafka fetches the records, as with kafka.fetch");
+  app.add_option("--checkpoint-interval-ms", options.checkpoint_interval_ms);
+  app.add_flag("--die", options.die, "End by kill -9 as soon as the last record can be queried");
   app.add_flag("--serve", options.serve, "Go on until the input ends; see the source");
   CLI11_PARSE(app, argc, argv);
   const drover::model::Status status = drover::loadtest::run(options);

@@ -210,6 +210,21 @@ model::Status Disk::read(Family family, std::string_view key, model::Bytes& valu
   return to_status(database_->db->Get({}, database_->of(family), slice(key), &value));
 }
 
+model::Status Disk::compact() {
+  const std::shared_lock lock(mutex_);
+  if (database_ == nullptr) return not_open();
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
+  options.blob_garbage_collection_age_cutoff = 1;
+  for (rocksdb::ColumnFamilyHandle* family : database_->families) {
+    rocksdb::Status status = database_->db->Flush({}, family);
+    if (status.ok()) status = database_->db->CompactRange(options, family, nullptr, nullptr);
+    if (!status.ok()) return to_status(status);
+  }
+  return {};
+}
+
 model::Status Disk::copy_to(const std::string& directory) {
   const std::shared_lock lock(mutex_);
   if (database_ == nullptr) return not_open();

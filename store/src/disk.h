@@ -80,6 +80,9 @@ class Disk {
   /// Reads one value. kNotFound: there is none; kInvalid: it is damaged.
   model::Status read(Family family, std::string_view key, model::Bytes& value) const;
 
+  /// Brings everything into as few bytes as it can take. May take long.
+  model::Status compact();
+
   /// A consistent copy in a new directory on the same file system, by hard links where that is possible.
   model::Status copy_to(const std::string& directory);
 

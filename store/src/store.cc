@@ -36,6 +36,10 @@ model::Bytes table_record(std::int64_t created_ms, const model::TableSchema& sch
   return record;
 }
 
+model::Status in_memory_only() {
+  return model::invalid("the store is in memory only");
+}
+
 class ShardedStore final : public Store {
  public:
   /// `disk` is null in memory only.
@@ -131,6 +135,11 @@ class ShardedStore final : public Store {
   }
 
   model::Result<std::unique_ptr<Cut>> cut(std::int64_t timeout_ms) override;
+
+  model::Status compact() override { return disk_ == nullptr ? in_memory_only() : disk_->compact(); }
+  model::Status back_up(const std::string& directory) override {
+    return disk_ == nullptr ? in_memory_only() : disk_->copy_to(directory);
+  }
 
   Room room() const override {
     if (disk_ == nullptr) return {};
@@ -279,7 +288,7 @@ bool ShardedStore::come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>&
 }
 
 model::Result<std::unique_ptr<Cut>> ShardedStore::cut(std::int64_t timeout_ms) {
-  if (disk_ == nullptr) return model::invalid("the store is in memory only");
+  if (disk_ == nullptr) return in_memory_only();
   if (cut_pending_.load(std::memory_order_acquire)) return model::invalid("the last cut is not written yet");
   const model::LockGuard lock(mutex_);  // no table comes or goes meanwhile
   std::vector<std::shared_ptr<MemoryTable>> tables;

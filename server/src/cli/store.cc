@@ -22,6 +22,7 @@ constexpr std::size_t kOutputBufferBytes = std::size_t{1} << 20;
 struct StoreCommandOptions {
   std::string directory;
   std::string table;  ///< Of export; empty: the only one.
+  std::string to;     ///< Of backup.
 };
 
 int fail(const model::Status& status) {
@@ -95,6 +96,20 @@ int verify(const StoreCommandOptions& options) {
   return exit_code;
 }
 
+int compact(const StoreCommandOptions& options) {
+  const auto opened = open(options.directory);
+  if (!opened.ok()) return fail(opened.status());
+  const model::Status status = (*opened)->compact();
+  return status.ok() ? tell_of_damage((*opened)->recovery()) : fail(status);
+}
+
+int back_up(const StoreCommandOptions& options) {
+  const auto opened = open(options.directory);
+  if (!opened.ok()) return fail(opened.status());
+  const model::Status status = (*opened)->back_up(options.to);
+  return status.ok() ? tell_of_damage((*opened)->recovery()) : fail(status);
+}
+
 int export_items(const StoreCommandOptions& options) {
   auto opened = open(options.directory);
   if (!opened.ok()) return fail(opened.status());
@@ -144,6 +159,11 @@ void add_store(CLI::App& app, Command& command) {
   };
   add("info", "Tables, indexes and their sizes, and how far Kafka was read", &info);
   add("verify", "Reads everything and checks it; exits 1 if something is damaged, and names it", &verify);
+  add("compact", "Brings it into as few bytes as it can take", &compact);
+  add("backup", "Makes a copy, by hard links on the same file system", &back_up)
+      ->add_option("to", options->to, "A new directory; restoring is using it, or a copy, as store.directory")
+      ->required()
+      ->type_name("NEW_DIR");
   CLI::App* exporting =
       add("export", "Prints a table's items, one a line, as DynamoDB's exports to S3 do", &export_items);
   exporting->add_option("-t,--table", options->table, "The table; not needed if there is only one")->type_name("NAME");

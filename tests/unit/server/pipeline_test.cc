@@ -354,6 +354,8 @@ class FakeStore final : public store::Store {
   bool drain(std::int64_t) override { return true; }
   const store::Recovery& recovery() const override { return recovery_; }
   model::Result<std::unique_ptr<store::Cut>> cut(std::int64_t) override { return model::invalid("in memory"); }
+  model::Status compact() override { return {}; }
+  model::Status back_up(const std::string&) override { return {}; }
   Room room() const override { return {}; }
 
   std::shared_ptr<store::Table> table;

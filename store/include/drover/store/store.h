@@ -171,6 +171,12 @@ class Store {
   /// never written.
   virtual model::Result<std::unique_ptr<Cut>> cut(std::int64_t timeout_ms) = 0;
 
+  /// Brings the directory into as few bytes as it can take. kInvalid: the store is in memory only. May take long.
+  virtual model::Status compact() = 0;
+  /// A consistent copy of the directory, as of the last cut and all API writes since, in a new one on the same file
+  /// system; by hard links where that is possible. kInvalid: the store is in memory only.
+  virtual model::Status back_up(const std::string& directory) = 0;
+
   /// Room on the device of the directory, in bytes; 0 and 0 in memory only.
   struct Room {
     std::uint64_t free_bytes = 0;
