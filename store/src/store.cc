@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -169,8 +170,9 @@ class ShardedStore final : public Store {
   void leave_to_the_disk(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::uint32_t interval);
 
   /// Whether nothing came to be in hand within the time.
-  bool come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::int64_t timeout_ms);
+  bool come_to_rest(std::int64_t timeout_ms);
   model::Status read_meta();
+  model::Status remove_orphans();
   void restore_tables(const RecoveryProgress& progress);
   model::Status apply_log();
 
@@ -277,11 +279,11 @@ void ShardedStore::leave_to_the_disk(const std::vector<std::shared_ptr<MemoryTab
   evicted_.collect();
 }
 
-bool ShardedStore::come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::int64_t timeout_ms) {
+bool ShardedStore::come_to_rest(std::int64_t timeout_ms) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   while (shared_.in_flight.load() != 0) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    for (const auto& table : tables) table->flush_indexes();
+    for (const auto& table : tables()) table->flush_indexes();
     std::this_thread::sleep_for(kRestPause);
   }
   return true;
@@ -290,20 +292,18 @@ bool ShardedStore::come_to_rest(const std::vector<std::shared_ptr<MemoryTable>>&
 model::Result<std::unique_ptr<Cut>> ShardedStore::cut(std::int64_t timeout_ms) {
   if (disk_ == nullptr) return in_memory_only();
   if (cut_pending_.load(std::memory_order_acquire)) return model::invalid("the last cut is not written yet");
-  const model::LockGuard lock(mutex_);  // no table comes or goes meanwhile
-  std::vector<std::shared_ptr<MemoryTable>> tables;
-  for (const auto& [name, table] : tables_) tables.push_back(table);
   shared_.holding.store(true);
   std::unique_ptr<DiskCut> cut;
-  if (come_to_rest(tables, timeout_ms)) {
+  if (come_to_rest(timeout_ms)) {
+    const model::LockGuard lock(mutex_);  // no table comes or goes meanwhile; what is new has no work in hand
     cut = std::make_unique<DiskCut>(*this, interval_, shared_.names.size());
-    for (const auto& table : tables) cut->add(table, table->begin_interval(interval_ + 1));
+    for (const auto& [name, table] : tables_) cut->add(table, table->begin_interval(interval_ + 1));
     ++interval_;
     cut_pending_.store(true, std::memory_order_relaxed);
     model::crash_point("cut.marked");
   }
   shared_.holding.store(false);
-  for (const auto& table : tables) table->resume();
+  for (const auto& table : tables()) table->resume();
   if (cut == nullptr) return model::Status{model::StatusCode::kUnavailable, "work in hand has not come to an end"};
   return std::unique_ptr<Cut>(std::move(cut));
 }
@@ -311,6 +311,7 @@ model::Result<std::unique_ptr<Cut>> ShardedStore::cut(std::int64_t timeout_ms) {
 model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   if (model::Status status = read_meta(); !status.ok()) return status;
+  if (model::Status status = remove_orphans(); !status.ok()) return status;
   restore_tables(progress);
   model::crash_point("recovery.restored");
   shared_.log = &log_.emplace(*disk_, shared_.names);
@@ -373,6 +374,29 @@ model::Status ShardedStore::read_meta() {
   DiskBatch batch;
   batch.put(Family::kMeta, kFormatKey, varint_of(kDiskFormat));
   return disk_->write(batch);
+}
+
+/// Removes what a checkpoint has written of a table that was deleted meanwhile.
+model::Status ShardedStore::remove_orphans() {
+  std::set<std::uint32_t> known;
+  for (const auto& table : tables()) known.insert(table->id());
+  DiskBatch batch;
+  bool any = false;
+  for (const Family family : {Family::kBlocks, Family::kTails}) {
+    std::optional<std::uint32_t> id;
+    for (std::uint32_t begin = 0;; begin = *id + 1) {
+      id.reset();
+      // Damage is met, and told of, where the table is restored.
+      (void)disk_->visit(family, space_key({begin, 0}), {}, [&](std::string_view key, std::string_view) {
+        id = take_big_endian<std::uint32_t>(key);
+        return false;
+      });
+      if (!id) break;
+      if (!known.contains(*id)) batch.remove_range(family, space_key({*id, 0}), space_key({*id + 1, 0}));
+      any |= !known.contains(*id);
+    }
+  }
+  return any ? disk_->write(batch) : model::Status{};
 }
 
 /// One thread for each shard at work, as many at a time as there are workers.

@@ -84,7 +84,8 @@ ApiError internal_error() {
 }
 
 void check(const model::Status& status) {
-  if (!status.ok()) throw validation_error(status.message());
+  if (status.ok()) return;
+  throw status.code() == model::StatusCode::kUnavailable ? internal_error() : validation_error(status.message());
 }
 
 }  // namespace drover::server

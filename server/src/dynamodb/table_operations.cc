@@ -392,15 +392,17 @@ std::shared_ptr<store::Table> find_named_table(store::Store& store, const json::
 std::string create_table(store::Store& store, const json::object& request) {
   const model::TableSchema schema = read_schema(request);
   const model::Result<std::shared_ptr<store::Table>> table = store.create_table(schema);
-  if (table.ok()) return description(**table, "TableDescription", "ACTIVE");
-  if (table.status().code() == model::StatusCode::kExists) throw table_in_use(schema.name);
-  throw validation_error(table.status().message());
+  if (!table.ok() && table.status().code() == model::StatusCode::kExists) throw table_in_use(schema.name);
+  check(table.ok() ? model::Status{} : table.status());
+  return description(**table, "TableDescription", "ACTIVE");
 }
 
 std::string delete_table(store::Store& store, const json::object& request) {
   const std::shared_ptr<store::Table> table = find_named_table(store, request);
   const std::string& name = table->schema().name;
-  if (!store.delete_table(name).ok()) throw table_not_found(name);  // another call was first
+  const model::Status status = store.delete_table(name);
+  if (status.code() == model::StatusCode::kNotFound) throw table_not_found(name);  // another call was first
+  check(status);
   return description(*table, "TableDescription", "DELETING");
 }
 

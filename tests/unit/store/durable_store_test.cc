@@ -390,5 +390,22 @@ TEST(DurableStore, ForgetsADeletedTable) {
   EXPECT_TRUE(rows_of(fed.store(), "").empty());
 }
 
+TEST(DurableStore, ForgetsATableThatIsDeletedBetweenTheCutAndItsWriting) {
+  const Directory directory;
+  {
+    Fed fed(open(directory));
+    fed.feed({{1, "VEH#1", "TS#1", {{"speedKph", number(1)}}}}, 0, 1);
+    auto cut = fed.store().cut(kTimeoutMs);
+    ASSERT_TRUE(cut.ok());
+    ASSERT_TRUE(fed.store().delete_table("telemetry").ok());
+    ASSERT_TRUE((*cut)->write(positions_at(1)).ok());
+  }
+  for (int again = 0; again < 2; ++again) {
+    Fed fed(open(directory));
+    EXPECT_TRUE(rows_of(fed.store(), "").empty());
+    EXPECT_TRUE(fed.store().recovery().damaged.empty());
+  }
+}
+
 }  // namespace
 }  // namespace drover::store
