@@ -159,6 +159,13 @@ class TimeFinder {
     if (key[last_.end - 1] != 'Z') return std::nullopt;
     if (last_.precision == 0) return value;
     if (clock[kClockSizeBytes] != '.') return std::nullopt;
+    if (kPrecisions[last_.precision] == TimePrecision::kMillis) {
+      constexpr std::uint32_t kMillis = 0x3030302e;  // .000
+      const std::uint32_t millis = load<std::uint32_t>(clock + kClockSizeBytes) ^ kMillis;
+      if (((millis | (millis + 0x06060600)) & 0xf0f0f0ff) != 0) return std::nullopt;
+      const std::uint32_t tens = (millis * 10 + (millis >> 8)) >> 8 & 0xff;
+      return value * 1'000 + tens * 10 + (millis >> 24);
+    }
     for (const char* at = clock + kClockSizeBytes + 1; at != key.data() + last_.end - 1; ++at) {
       const auto digit = static_cast<unsigned char>(*at - '0');
       if (digit > 9) return std::nullopt;
@@ -276,9 +283,11 @@ class StringColumn {
   }
 
   [[gnu::always_inline]] void add(std::string_view bytes) {
-    if (runs_.empty() || last_.size() != bytes.size() || !begins_with(bytes.data(), last_)) begin_run(bytes);
+    if (size_ == 0 || last_.size() != bytes.size() || !begins_with(bytes.data(), last_)) begin_run(bytes);
     ++size_;
   }
+  /// The last one once more. Requires: there is one.
+  void repeat() { ++size_; }
   void drop_last() {
     --size_;
     if (runs_.back().begin != size_) return;
@@ -322,7 +331,7 @@ class StringColumn {
     std::uint32_t begin;
   };
 
-  void begin_run(std::string_view bytes) {
+  [[gnu::noinline]] void begin_run(std::string_view bytes) {
     runs_.push_back({bytes, size_});
     last_ = bytes;
   }
@@ -358,54 +367,119 @@ constexpr auto kPowersOfTen = [] {
 /// ones; here all that can have the column's exponent get it, and shed the zeros again when they are decoded.
 class NumberColumn {
  public:
-  void clear() {
-    coefficients_.clear();
-    exponents_.clear();
+  /// `size_max`: how many there can be.
+  void begin(std::size_t size_max) {
+    size_ = 0;
+    all_short_ = true;
+    if (short_numbers_.size() < size_max) short_numbers_.resize(size_max);
   }
 
+  /// Adds a number that stands at the front of `word`, if it is short, and says how many bytes it has; else 0.
+  [[gnu::always_inline]] unsigned add_short(std::uint64_t word) {
+    const std::uint64_t ends = ~word & 0x80808000;  // bytes that the coefficient may end in
+    if ((word & 0x80) != 0 || ends == 0 || !all_short_) [[unlikely]] return 0;
+    short_numbers_[size_++] = static_cast<std::uint32_t>(word & (ends ^ (ends - 1)));
+    return static_cast<unsigned>(std::countr_zero(ends)) / 8 + 1;
+  }
   /// Both as they stand in rows: zigzag.
   void add(std::uint64_t coefficient, std::uint64_t exponent) {
-    coefficients_.push_back(coefficient);
-    exponents_.push_back(exponent);
+    if (all_short_) lengthen();
+    numbers_.push_back({coefficient, exponent});
+    ++size_;
   }
   void drop_last() {
-    coefficients_.pop_back();
-    exponents_.pop_back();
+    --size_;
+    if (!all_short_) numbers_.pop_back();
   }
 
-  /// 0 in the column of exponents: the column's, and zeros are shed. Else zigzag(exponent) + 1, and nothing is shed.
   void append_to(Bytes& out, Workspace& space) {
-    if (coefficients_.empty()) return;
-    const std::int64_t common = common_exponent(space);
-    for (std::size_t i = 0; i < coefficients_.size(); ++i) {
-      std::int64_t coefficient = unzigzag(coefficients_[i]);
-      const bool scales = scale_to(common, unzigzag(exponents_[i]), coefficient);
-      exponents_[i] = scales ? 0 : exponents_[i] + 1;
-      coefficients_[i] = static_cast<std::uint64_t>(coefficient);
-    }
-    append_varint(out, zigzag(common));
-    append_integers(exponents_, {}, out);
-    append_integers(coefficients_, {}, out);
+    if (size_ == 0) return;
+    space.numbers.resize(size_);
+    if (all_short_ && append_short(out, space)) return;
+    if (all_short_) lengthen();
+    append_any(out, space);
   }
 
  private:
+  struct Number {  ///< As it stands in a row: zigzag.
+    std::uint64_t coefficient;
+    std::uint64_t exponent;
+  };
+  /// One of up to four bytes as they stand in a row: those of the exponent and of the coefficient's varint. It has no
+  /// bit behind them, and the highest one of each byte says nothing any more.
+  using ShortNumber = std::uint32_t;
+
+  [[gnu::always_inline]] static Number lengthened(ShortNumber number) {
+    return {(number >> 8 & 0x7f) | (number >> 9 & 0x3f80) | (number >> 10 & 0x1fc000), number & 0x7f};
+  }
+  void lengthen() {
+    numbers_.clear();
+    for (std::size_t i = 0; i < size_; ++i) numbers_.push_back(lengthened(short_numbers_[i]));
+    all_short_ = false;
+  }
+
+  /// False, and nothing is appended: not all can have the least of some exponents.
+  bool append_short(Bytes& out, Workspace& space) const {
+    constexpr std::size_t kSample = 32;
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    std::int64_t common = kNone;
+    for (std::size_t i = 0; i < std::min(size_, kSample); ++i) {
+      const Number number = lengthened(short_numbers_[i]);
+      if (number.coefficient != 0) common = std::min(common, unzigzag(number.exponent));
+    }
+    if (common == kNone) common = 0;
+    std::array<std::int32_t, 128> powers{};  // by exponent; of no more zeros, so that nothing overflows
+    constexpr std::int64_t kZerosMax = 3;
+    for (std::int64_t zeros = 0; zeros <= kZerosMax && common + zeros < 64; ++zeros) {
+      powers[zigzag(common + zeros)] = static_cast<std::int32_t>(kPowersOfTen[static_cast<std::size_t>(zeros)]);
+    }
+    bool all = true;
+    for (std::size_t i = 0; i < size_; ++i) {
+      const Number number = lengthened(short_numbers_[i]);
+      const auto coefficient = static_cast<std::int32_t>(unzigzag(number.coefficient));
+      const std::int32_t power = powers[number.exponent];
+      if (power == 0 || coefficient % 10 == 0) [[unlikely]] all &= (number.coefficient | number.exponent) == 0;
+      space.numbers[i] = static_cast<std::uint64_t>(std::int64_t{coefficient} * power);
+    }
+    if (!all) return false;
+    append_varint(out, zigzag(common));
+    append_integers(kZero, {}, out);
+    append_integers(space.numbers, {}, out);
+    return true;
+  }
+
+  /// 0 in the column of exponents: the column's, and zeros are shed. Else zigzag(exponent) + 1, and nothing is shed.
+  void append_any(Bytes& out, Workspace& space) const {
+    const std::int64_t common = common_exponent(space.sizes);
+    space.sizes.resize(size_);
+    for (std::size_t i = 0; i < size_; ++i) {
+      std::int64_t coefficient = unzigzag(numbers_[i].coefficient);
+      const bool scales = scale_to(common, unzigzag(numbers_[i].exponent), coefficient);
+      space.sizes[i] = scales ? 0 : numbers_[i].exponent + 1;
+      space.numbers[i] = static_cast<std::uint64_t>(coefficient);
+    }
+    append_varint(out, zigzag(common));
+    append_integers(space.sizes, {}, out);
+    append_integers(space.numbers, {}, out);
+  }
+
   /// The least one, unless it is that of a few: those would make all others longer.
-  std::int64_t common_exponent(Workspace& space) const {
+  std::int64_t common_exponent(Integers& space) const {
     constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
     std::int64_t least = kNone;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < exponents_.size(); ++i) {
-      const std::int64_t exponent = coefficients_[i] != 0 ? unzigzag(exponents_[i]) : kNone;
+    for (const Number& number : numbers_) {
+      const std::int64_t exponent = number.coefficient != 0 ? unzigzag(number.exponent) : kNone;
       if (exponent < least) count = 0;
       least = std::min(least, exponent);
       count += exponent == least ? 1 : 0;
     }
     if (least == kNone) return 0;
-    if (count * kExponentShare > exponents_.size()) return least;
-    Integers& sorted = space.numbers;
-    sorted = exponents_;
-    const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / kExponentShare);
-    std::nth_element(sorted.begin(), at, sorted.end(),
+    if (count * kExponentShare > size_) return least;
+    space.clear();
+    for (const Number& number : numbers_) space.push_back(number.exponent);
+    const auto at = space.begin() + static_cast<std::ptrdiff_t>(size_ / kExponentShare);
+    std::nth_element(space.begin(), at, space.end(),
                      [](std::uint64_t a, std::uint64_t b) { return unzigzag(a) < unzigzag(b); });
     return unzigzag(*at);
   }
@@ -424,8 +498,11 @@ class NumberColumn {
     return true;
   }
 
-  Integers coefficients_;
-  Integers exponents_;
+  std::vector<ShortNumber, model::UninitializedAllocator<ShortNumber>> short_numbers_;  ///< Room for size_max.
+  std::size_t size_ = 0;
+  bool all_short_ = true;
+  std::vector<Number> numbers_;  ///< All of them, from the first one on that is not short.
+  static constexpr std::uint64_t kZero[1] = {0};
 };
 
 /// The bytes [at, end) as a word, as many as fit, zeros behind them. Requires: eight readable bytes in front of `end`.
@@ -438,21 +515,29 @@ std::uint64_t load_word(const char* at, const char* end) {
 /// A column while it is filled, row by row.
 class Column {
  public:
-  void begin(ColumnKind kind, std::string_view name) {
+  /// `rows`: how many values there can be.
+  void begin(std::uint32_t number, ColumnKind kind, std::string_view name, std::size_t rows) {
+    number_ = number;
     kind_ = kind;
     name_ = name;
-    strings_.clear();
-    numbers_.clear();
-    Bytes& lead = lead_bytes_;
-    lead.assign(name).push_back(static_cast<char>(ValueTag::kNumber));
-    lead_size_ = lead.size();
-    lead.resize(sizeof(std::uint64_t));
-    lead_ = load<std::uint64_t>(lead.data());
-    lead_mask_ = lead_size_ <= kLeadSizeMax ? (std::uint64_t{1} << 8 * lead_size_) - 1 : 0;
+    if (kind != ColumnKind::kNumber) return strings_.clear();
+    numbers_.begin(rows);
+    lead_ = 0;
+    lead_mask_ = 0;
+    if (name.size() >= kLeadSizeMax) {
+      lead_ = 1;  // no word is that, without a mask
+      return;
+    }
+    name.copy(reinterpret_cast<char*>(&lead_), name.size());
+    lead_ |= static_cast<std::uint64_t>(ValueTag::kNumber) << 8 * name.size();
+    lead_size_ = static_cast<unsigned>(name.size()) + 1;
+    lead_bits_ = 8 * lead_size_;
+    lead_mask_ = (std::uint64_t{1} << lead_bits_) - 1;
   }
 
   ColumnKind kind() const { return kind_; }
   std::string_view name() const { return name_; }
+  std::uint32_t number() const { return number_; }
 
   /// Takes the attribute at `at`, if it is one for this column. Requires: eight readable bytes in front of `end`.
   [[gnu::always_inline]] bool take(const char*& at, const char* end) {
@@ -482,14 +567,10 @@ class Column {
   /// One whose name, tag, exponent and coefficient are eight bytes at most; most are.
   [[gnu::always_inline]] bool take_short_number(const char*& at, const char* end) {
     const std::uint64_t word = load_word(at, end);
-    if (lead_mask_ == 0 || ((word ^ lead_) & lead_mask_) != 0) return false;
-    const std::uint64_t exponent = word >> 8 * lead_size_ & 0xff;
-    const std::uint64_t rest = word >> 8 * lead_size_ >> 8;
-    const std::uint64_t ends = ~rest & 0x808080;  // bytes that a varint would end in
-    if (exponent >= 0x80 || ends == 0) return false;
-    const std::uint64_t varint = rest & (ends ^ (ends - 1));
-    numbers_.add((varint & 0x7f) | (varint & 0x7f00) >> 1 | (varint & 0x7f0000) >> 2, exponent);
-    at += lead_size_ + 2 + static_cast<unsigned>(std::countr_zero(ends)) / 8;
+    if ((word & lead_mask_) != lead_) return false;
+    const unsigned size = numbers_.add_short(word >> lead_bits_);
+    if (size == 0) return false;
+    at += lead_size_ + size;
     return true;
   }
 
@@ -499,7 +580,7 @@ class Column {
     return true;
   }
 
-  bool take_number(const char*& at, const char* end) {
+  [[gnu::noinline]] bool take_number(const char*& at, const char* end) {
     if (!take_name(at, end) || static_cast<ValueTag>(*at) != ValueTag::kNumber) return false;
     std::uint64_t exponent = 0;
     std::uint64_t coefficient = 0;
@@ -515,19 +596,21 @@ class Column {
     const char* const value = at;
     if (!last.empty() && static_cast<std::size_t>(end - at) >= last.size() && begins_with(at, last)) {
       at += last.size();
+      strings_.repeat();
     } else {
       at = model::skip_value(at);
+      strings_.add({value, static_cast<std::size_t>(at - value)});
     }
-    strings_.add({value, static_cast<std::size_t>(at - value)});
     return true;
   }
 
   ColumnKind kind_ = ColumnKind::kRaw;
   std::string_view name_;  ///< As it stands in a row; empty for kRaw.
-  std::size_t lead_size_ = 0;
+  std::uint32_t number_ = 0;
+  unsigned lead_size_ = 0;
+  unsigned lead_bits_ = 0;
   std::uint64_t lead_ = 0;  ///< Name and tag of a number.
   std::uint64_t lead_mask_ = 0;
-  Bytes lead_bytes_;
   StringColumn strings_;  ///< kRaw, kValue.
   NumberColumn numbers_;  ///< kNumber.
 };
@@ -581,7 +664,7 @@ class Encoder {
  private:
   struct Shape {
     std::uint8_t precision = kNoTime;
-    std::vector<std::uint32_t> columns;
+    std::vector<Column*> columns;
   };
   struct Look {
     std::uint32_t rows = 0;
@@ -610,7 +693,7 @@ class Encoder {
     for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_, &shape_numbers_}) column->resize(rows.size());
   }
 
-  void add_key(std::string_view key, const KeyTime& time) {
+  [[gnu::always_inline]] void add_key(std::string_view key, const KeyTime& time) {
     key_heads_.add(key.substr(0, time.begin));
     if (time.precision == kNoTime) return;
     key_tails_.add(key.substr(time.end));
@@ -622,7 +705,7 @@ class Encoder {
     if (!take(shape_, attributes, precision)) {
       shape_ = shape_of(row, precision);
       if (!take(shape_, attributes, precision)) {  // then it is the shape of raw rows
-        columns_[shapes_[shape_].columns[0]].add_raw(attributes);
+        shapes_[shape_].columns[0]->add_raw(attributes);
       }
     }
     shape_numbers_[row] = shape_;
@@ -632,13 +715,13 @@ class Encoder {
   /// Whether the attributes are those of a shape with a column each. They are then in the columns.
   bool take(std::uint32_t number, std::string_view attributes, std::uint8_t precision) {
     if (number >= shapes_.size() || values_ > kValuesMax || shapes_[number].precision != precision) return false;
-    const std::vector<std::uint32_t>& columns = shapes_[number].columns;
+    const std::vector<Column*>& columns = shapes_[number].columns;
     const char* at = attributes.data();
     const char* const end = at + attributes.size();
-    std::size_t taken = 0;
-    while (taken < columns.size() && columns_[columns[taken]].take(at, end)) ++taken;
-    if (taken == columns.size() && at == end) return true;
-    while (taken > 0) columns_[columns[--taken]].drop_last();
+    auto column = columns.begin();
+    while (column != columns.end() && (*column)->take(at, end)) ++column;
+    if (column == columns.end() && at == end) return true;
+    while (column != columns.begin()) (*--column)->drop_last();
     return false;
   }
 
@@ -689,20 +772,20 @@ class Encoder {
     while (at != attributes.data() + attributes.size()) {
       if (columns_used_ >= kColumnsMax - 1) return std::nullopt;  // one is kept for raw rows
       const Attribute attribute = take_attribute(at);
-      const std::uint32_t column = column_of(attribute.kind(), attribute.name);
+      Column* const column = column_of(attribute.kind(), attribute.name);
       if (std::find(shape.columns.begin(), shape.columns.end(), column) != shape.columns.end()) return std::nullopt;
       shape.columns.push_back(column);
     }
     return shape;
   }
 
-  std::uint32_t column_of(ColumnKind kind, std::string_view name) {
+  Column* column_of(ColumnKind kind, std::string_view name) {
     Names& names = names_[static_cast<std::size_t>(kind)];
     const std::uint32_t number = names.numbers.number_of(name);
     if (number == names.columns.size()) {
-      names.columns.push_back(columns_used_);
       if (columns_used_ == columns_.size()) columns_.emplace_back();
-      columns_[columns_used_++].begin(kind, name);
+      names.columns.push_back(&columns_[columns_used_]);
+      names.columns.back()->begin(columns_used_++, kind, name, rows_.size());
     }
     return names.columns[number];
   }
@@ -718,18 +801,17 @@ class Encoder {
     out.append(sizeof(std::uint64_t), '\0');
     append_varint(out, rows_.size());
     append_varint(out, row_bytes_);
-    const std::span<Column> columns(columns_.data(), columns_used_);
-    append_varint(out, columns.size());
-    for (const Column& column : columns) {
-      out.push_back(static_cast<char>(column.kind()));
-      append_varint(out, column.name().size());
-      out.append(column.name());
+    append_varint(out, columns_used_);
+    for (std::size_t i = 0; i < columns_used_; ++i) {
+      out.push_back(static_cast<char>(columns_[i].kind()));
+      append_varint(out, columns_[i].name().size());
+      out.append(columns_[i].name());
     }
     append_varint(out, shapes_.size());
     for (const Shape& shape : shapes_) {
       out.push_back(static_cast<char>(shape.precision));
       append_varint(out, shape.columns.size());
-      for (const std::uint32_t column : shape.columns) append_varint(out, column);
+      for (const Column* column : shape.columns) append_varint(out, column->number());
     }
     append_integers(shape_numbers_, {}, out);
     append_integers(log_times_, {}, out);
@@ -743,7 +825,7 @@ class Encoder {
       const auto precision_of = [this](std::size_t row) { return shapes_[shape_numbers_[row]].precision; };
       append_integers(times, reference_of(log_times_, precision, times.size(), precision_of, space_.numbers), out);
     }
-    for (Column& column : columns) column.append_to(out, space_);
+    for (std::size_t i = 0; i < columns_used_; ++i) columns_[i].append_to(out, space_);
     const std::uint64_t checksum = checksum_of(std::string_view(out).substr(begin));
     std::memcpy(out.data() + begin + 1, &checksum, sizeof checksum);
   }
@@ -751,13 +833,13 @@ class Encoder {
   /// Of columns of one kind.
   struct Names {
     Dictionary numbers;
-    std::vector<std::uint32_t> columns;
+    std::vector<Column*> columns;
   };
 
   std::span<const model::RowView> rows_;
   std::uint64_t row_bytes_ = 0;
   std::size_t values_ = 0;
-  std::vector<Column> columns_;  ///< Those in use, and then those of blocks before.
+  std::deque<Column> columns_;  ///< Those in use, and then those of blocks before.
   std::uint32_t columns_used_ = 0;
   std::vector<Shape> shapes_;
   std::uint32_t shape_ = 0;  ///< Of the last row.

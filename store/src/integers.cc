@@ -292,21 +292,20 @@ bool take_code_lengths(Input& in, CodeLengths& lengths, std::size_t& count) {
 /// Columns of at least so many values are coded, smaller ones fixed: a code and its table take longer to make than a
 /// few bytes are worth.
 constexpr std::size_t kCodedMin = 256;
-constexpr std::size_t kSampleMax = 64;
+constexpr std::size_t kSampleMax = 32;
 
 /// A few stretches of a column: each value's place is at least 1, so that there is one in front.
 struct Sample {
   explicit Sample(std::size_t values) {
-    const bool large = values >= kCodedMin;
-    const std::size_t stretch = large ? 16 : 8;
-    const std::size_t stretches = large ? 4 : 3;
-    if (values - 1 <= stretch * stretches) {
+    constexpr std::size_t kStretch = 8;
+    const std::size_t stretches = values >= kCodedMin ? kSampleMax / kStretch : 2;
+    if (values - 1 <= kStretch * stretches) {
       for (; size < values - 1; ++size) places[size] = static_cast<std::uint32_t>(size + 1);
       return;
     }
     for (std::size_t i = 0; i < stretches; ++i) {
-      const std::size_t begin = 1 + i * (values - 1 - stretch) / (stretches - 1);
-      for (std::size_t j = 0; j < stretch; ++j) places[size++] = static_cast<std::uint32_t>(begin + j);
+      const std::size_t begin = 1 + i * (values - 1 - kStretch) / (stretches - 1);
+      for (std::size_t j = 0; j < kStretch; ++j) places[size++] = static_cast<std::uint32_t>(begin + j);
     }
   }
 
@@ -372,7 +371,7 @@ template <typename ValueAt>
 std::int64_t rise_of(std::size_t size, ValueAt&& value_at) {
   Residuals rises;
   const std::size_t half = size / 2;
-  const std::size_t n = std::min(half, size >= kCodedMin ? kSampleMax : kSampleMax / 4);
+  const std::size_t n = std::min(half, size >= kCodedMin ? kSampleMax : kSampleMax / 2);
   for (std::size_t i = 0; i < n; ++i) rises[i] = value_at(size - half + i * half / n) - value_at(i * half / n);
   const std::span<const std::uint64_t> some(rises.data(), n);
   const std::uint64_t middle = middle_of(some);
@@ -392,8 +391,8 @@ std::uint64_t rate_of(std::int64_t rise, std::int64_t run) {
 struct Plan {
   Prediction prediction;
   bool in_runs = false;
-  std::uint64_t middle = 0;    ///< Of the residuals.
-  std::uint64_t distance = 0;  ///< From there, of half of them (zigzag).
+  std::uint64_t middle = 0;    ///< Of the residuals; the mean of most if they are to be coded.
+  std::uint64_t distance = 0;  ///< From there, of half of them (zigzag), if they are to be coded.
 };
 
 /// Chooses a plan by what a sample would take in each.
@@ -401,25 +400,26 @@ class Planner {
  public:
   Planner(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference)
       : values_(values), sample_(values.size()) {
-    try_out({}, [values](std::size_t i) { return values[i]; });
+    try_out({}, reference.empty(), [values](std::size_t i) { return values[i]; });
     const bool rises = rises_;
     if (!reference.empty()) {
       const auto run = rise_of(values.size(), [reference](std::size_t i) { return reference[i]; });
       const std::uint64_t rate = rate_of(rise(), run);
-      try_out({.along = Along::kReference, .rate = rate}, [values, reference, rate](std::size_t i) {
+      try_out({.along = Along::kReference, .rate = rate}, true, [values, reference, rate](std::size_t i) {
         return values[i] - scaled(reference[i] - reference[0], rate);
       });
     } else if (rises && values.size() >= kCodedMin) {
       const std::uint64_t rate = rate_of(rise(), static_cast<std::int64_t>(values.size() - values.size() / 2));
-      try_out({.along = Along::kPlace, .rate = rate},
-              [values, rate](std::size_t i) { return values[i] - scaled(i, rate); });
+      try_out({.along = Along::kPlace, .rate = rate}, true, [values, rate](std::size_t i) { return values[i] - scaled(i, rate); });
     }
   }
 
   Plan plan() {
-    const std::span<const std::uint64_t> residuals(best_->data(), sample_.size);
-    plan_.distance = middle_distance(residuals, plan_.middle);
-    plan_.middle = mean_near(residuals, plan_.middle, plan_.distance);
+    if (values_.size() >= kCodedMin) {
+      const std::span<const std::uint64_t> residuals(best_->data(), sample_.size);
+      plan_.distance = middle_distance(residuals, plan_.middle);
+      plan_.middle = mean_near(residuals, plan_.middle, plan_.distance);
+    }
     // What stands in front of the first value, so that its residual is no other than the rest.
     if (plan_.prediction.by_last) plan_.prediction.first = values_[0] - plan_.middle;
     return plan_;
@@ -430,11 +430,13 @@ class Planner {
     return rise_of(values_.size(), [this](std::size_t i) { return values_[i]; });
   }
 
-  /// Both ways, by the last value and without it.
+  /// By the last value and, `as_is`, without it.
   template <typename ValueAt>
-  void try_out(Prediction prediction, ValueAt&& value_at) {
-    for (std::size_t i = 0; i < sample_.size; ++i) (*next_)[i] = value_at(sample_.places[i]);
-    rate_plan(prediction);
+  void try_out(Prediction prediction, bool as_is, ValueAt&& value_at) {
+    if (as_is) {
+      for (std::size_t i = 0; i < sample_.size; ++i) (*next_)[i] = value_at(sample_.places[i]);
+      rate_plan(prediction);
+    }
     prediction.by_last = true;
     for (std::size_t i = 0; i < sample_.size; ++i) {
       (*next_)[i] = value_at(sample_.places[i]) - value_at(sample_.places[i] - 1);
@@ -447,16 +449,19 @@ class Planner {
     const std::size_t n = sample_.size;
     const Residuals& residuals = *next_;
     const std::uint64_t middle = middle_of({residuals.data(), n});
-    std::size_t bits = std::bit_width(zigzagged(residuals[0] - middle));
+    const auto bits_of = [middle](std::uint64_t residual) {  // one at least
+      return static_cast<std::size_t>(std::bit_width(zigzagged(residual - middle) | 1));
+    };
+    std::size_t bits = bits_of(residuals[0]);
     std::size_t runs = 0;  // behind the first one
     for (std::size_t i = 1; i < n; ++i) {
-      bits += std::bit_width(zigzagged(residuals[i] - middle));
-      runs += residuals[i] != residuals[i - 1] && sample_.places[i] == sample_.places[i - 1] + 1 ? 1 : 0;
+      bits += bits_of(residuals[i]);
+      runs += residuals[i] != residuals[i - 1] && sample_.places[i] - sample_.places[i - 1] == 1 ? 1 : 0;
     }
     rises_ = static_cast<std::size_t>(std::bit_width(zigzagged(middle))) * n > bits;
     const std::size_t bits_in_runs = runs * kRunBits;
-    const bool in_runs = bits_in_runs < bits + n;  // each value takes a bit at least
-    std::size_t size = (in_runs ? bits_in_runs : bits + n) * values_.size() / n + signed_bits(middle);
+    const bool in_runs = bits_in_runs < bits;
+    std::size_t size = (in_runs ? bits_in_runs : bits) * values_.size() / n + signed_bits(middle);
     if (prediction.by_last) size += signed_bits(values_[0]);
     if (prediction.along != Along::kNothing) size += signed_bits(prediction.rate);
     if (size >= best_bits_) return;
@@ -594,7 +599,7 @@ void append_coded(std::span<const std::uint64_t> values, std::span<const std::ui
                 static_cast<std::uint8_t>(length + more)};
     size_bits_max = std::max(size_bits_max, length + more);
   });
-  const auto put = [&](BitWriter& bits, std::size_t i) {
+  const auto put = [&](BitWriter& bits, std::size_t i) __attribute__((always_inline)) {
     const Code& code = codes[static_cast<std::uint8_t>(classes[i])];
     const std::uint64_t more = sizes[i] & code.mask;
     if (size_bits_max <= 56) {
@@ -655,7 +660,12 @@ bool append_runs(std::span<const std::uint64_t> values, std::span<const std::uin
   append_head(Packing::kRuns, prediction, out);
   append_varint(out, runs);
   append_part({space.heads.data(), runs}, space, out);
-  append_part({space.lengths.data(), runs}, space, out);
+  const std::span<const std::uint64_t> lengths(space.lengths.data(), runs);
+  if (runs < kCodedMin) {
+    append_fixed(lengths, {}, {}, space, out);  // nothing foretells them
+  } else {
+    append_part(lengths, space, out);
+  }
   return true;
 }
 
