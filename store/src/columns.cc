@@ -111,78 +111,99 @@ Word load(const char* at) {
   return word;
 }
 
-/// Finds the times in keys. One where the key in front had its own, and of the same day, is read without a search.
+template <typename Word>
+bool same_words(const char* a, const char* b) {
+  return load<Word>(a) == load<Word>(b);
+}
+
+/// Finds the times in keys. One where the key in front had its own, and of the same day, is read without a search, and
+/// one of the same minute by its last bytes alone.
 class TimeFinder {
  public:
   const KeyTime& find(std::string_view key) {
-    if (last_.precision == kNoTime || !read_in_day(key)) {
-      last_ = search_time(key);
-      if (last_.precision != kNoTime) {
-        std::memcpy(day_.data(), key.data() + last_.begin, day_.size());
-        day_begin_ = last_.value - *in_day(key);
-      }
+    if (last_.precision == kNoTime || key.size() < last_.end) {
+      search(key);
+    } else if (!read_in_minute(key.data())) {
+      if (!read_in_day(key.data())) search(key);
     }
     return last_;
   }
 
  private:
-  static constexpr std::size_t kDaySizeBytes = 11;  // 2026-06-23T
+  static constexpr std::size_t kDaySizeBytes = 11;     // 2026-06-23T
+  static constexpr std::size_t kMinuteSizeBytes = 16;  // 2026-06-23T09:00
   static constexpr std::size_t kClockSizeBytes = 8;
+  static constexpr std::int64_t kUnknown = -1;
 
-  bool read_in_day(std::string_view key) {
-    if (key.size() < last_.end) return false;
-    const char* const text = key.data() + last_.begin;
-    constexpr std::size_t kLast = kDaySizeBytes - sizeof(std::uint64_t);
-    if (load<std::uint64_t>(text) != load<std::uint64_t>(day_.data()) ||
-        load<std::uint64_t>(text + kLast) != load<std::uint64_t>(day_.data() + kLast)) {
-      return false;
-    }
-    const std::optional<std::int64_t> in_day = this->in_day(key);
-    if (in_day) last_.value = day_begin_ + *in_day;
-    return in_day.has_value();
+  void search(std::string_view key) {
+    last_ = search_time(key);
+    if (last_.precision == kNoTime) return;
+    std::memcpy(minute_.data(), key.data() + last_.begin, minute_.size());
+    const std::int64_t in_day = this->in_day(key.data());
+    day_begin_ = last_.value - in_day;
+    minute_begin_ = last_.value - in_day % (60 * (kUnitNs[0] / kUnitNs[last_.precision]));
   }
 
-  /// Of the time at last_, if what is behind its day is canonical: all digits of the clock are looked at together.
-  std::optional<std::int64_t> in_day(std::string_view key) const {
+  [[gnu::always_inline]] bool read_in_minute(const char* key) {
+    constexpr std::uint64_t kZeros = 0x5a3030302e30303a;  // :00.000Z
+    constexpr std::uint64_t kDigits = 0x000f0f0f000f0f00;
+    constexpr std::uint64_t kBeyondNine = 0x0006060600060600;
+    const char* const text = key + last_.begin;
+    if (kPrecisions[last_.precision] != TimePrecision::kMillis || !same_words<std::uint64_t>(text, minute_.data()) ||
+        !same_words<std::uint64_t>(text + 8, minute_.data() + 8)) {
+      return false;
+    }
+    const std::uint64_t digits = load<std::uint64_t>(text + kMinuteSizeBytes) ^ kZeros;
+    if (((digits | (digits + kBeyondNine)) & ~kDigits) != 0) return false;
+    const std::uint64_t pairs = digits * 10 + (digits >> 8);  // in bytes 1 and 4
+    const std::uint64_t seconds = pairs >> 8 & 0xff;
+    if (seconds > 59) return false;
+    last_.value =
+        minute_begin_ + static_cast<std::int64_t>(seconds * 1'000 + (pairs >> 32 & 0xff) * 10 + (digits >> 48));
+    return true;
+  }
+
+  bool read_in_day(const char* key) {
+    const char* const text = key + last_.begin;
+    if (std::memcmp(text, minute_.data(), kDaySizeBytes) != 0) return false;
+    const std::int64_t in_day = this->in_day(key);
+    if (in_day == kUnknown) return false;
+    last_.value = day_begin_ + in_day;
+    std::memcpy(minute_.data(), text, minute_.size());
+    minute_begin_ = last_.value - in_day % (60 * (kUnitNs[0] / kUnitNs[last_.precision]));
+    return true;
+  }
+
+  /// Of the time at last_; kUnknown if what is behind its day is not canonical. All digits of the clock are looked at
+  /// together.
+  std::int64_t in_day(const char* key) const {
     constexpr std::uint64_t kZeros = 0x30303a30303a3030;  // 00:00:00
     constexpr std::uint64_t kDigits = 0x0f0f000f0f000f0f;
     constexpr std::uint64_t kBeyondNine = 0x0606000606000606;
-    const char* const clock = key.data() + last_.begin + kDaySizeBytes;
+    const char* const clock = key + last_.begin + kDaySizeBytes;
     const std::uint64_t digits = load<std::uint64_t>(clock) ^ kZeros;
-    if (((digits | (digits + kBeyondNine)) & ~kDigits) != 0) return std::nullopt;
+    if (((digits | (digits + kBeyondNine)) & ~kDigits) != 0) return kUnknown;
     const std::uint64_t pairs = digits * 10 + (digits >> 8);  // in bytes 0, 3 and 6
     const std::uint64_t hours = pairs & 0xff;
     const std::uint64_t minutes = pairs >> 24 & 0xff;
     const std::uint64_t seconds = pairs >> 48 & 0xff;
-    if (hours > 23 || minutes > 59 || seconds > 59) return std::nullopt;
+    if (hours > 23 || minutes > 59 || seconds > 59 || key[last_.end - 1] != 'Z') return kUnknown;
     auto value = static_cast<std::int64_t>((hours * 60 + minutes) * 60 + seconds);
-    if (key[last_.end - 1] != 'Z') return std::nullopt;
     if (last_.precision == 0) return value;
-    if (clock[kClockSizeBytes] != '.') return std::nullopt;
-    if (kPrecisions[last_.precision] == TimePrecision::kMillis) {
-      constexpr std::uint32_t kMillis = 0x3030302e;  // .000
-      const std::uint32_t millis = load<std::uint32_t>(clock + kClockSizeBytes) ^ kMillis;
-      if (((millis | (millis + 0x06060600)) & 0xf0f0f0ff) != 0) return std::nullopt;
-      const std::uint32_t tens = (millis * 10 + (millis >> 8)) >> 8 & 0xff;
-      return value * 1'000 + tens * 10 + (millis >> 24);
-    }
-    for (const char* at = clock + kClockSizeBytes + 1; at != key.data() + last_.end - 1; ++at) {
+    if (clock[kClockSizeBytes] != '.') return kUnknown;
+    for (const char* at = clock + kClockSizeBytes + 1; at != key + last_.end - 1; ++at) {
       const auto digit = static_cast<unsigned char>(*at - '0');
-      if (digit > 9) return std::nullopt;
+      if (digit > 9) return kUnknown;
       value = value * 10 + digit;
     }
     return value;
   }
 
   KeyTime last_;
-  std::array<char, kDaySizeBytes> day_{};  ///< Of the last time that was searched for.
+  std::array<char, kMinuteSizeBytes> minute_{};  ///< Of the last time, as it stands in its key.
+  std::int64_t minute_begin_ = 0;
   std::int64_t day_begin_ = 0;
 };
-
-template <typename Word>
-bool same_words(const char* a, const char* b) {
-  return load<Word>(a) == load<Word>(b);
-}
 
 /// Whether `at` begins with `bytes`. Most are short, and a call of memcmp costs more.
 [[gnu::always_inline]] inline bool begins_with(const char* at, std::string_view bytes) {
@@ -371,13 +392,15 @@ class NumberColumn {
   void begin(std::size_t size_max) {
     size_ = 0;
     all_short_ = true;
-    if (short_numbers_.size() < size_max) short_numbers_.resize(size_max);
+    if (short_numbers_.size() < size_max + kNumbersAtOnce) short_numbers_.resize(size_max + kNumbersAtOnce);
   }
 
-  /// Adds a number that stands at the front of `word`, if it is short, and says how many bytes it has; else 0.
+  /// Adds a number that stands at the front of `word`, if its coefficient is short, and says how many bytes it has;
+  /// else 0. Requires: none that is not short was added, and an exponent of one byte.
   [[gnu::always_inline]] unsigned add_short(std::uint64_t word) {
     const std::uint64_t ends = ~word & 0x80808000;  // bytes that the coefficient may end in
-    if ((word & 0x80) != 0 || ends == 0 || !all_short_) [[unlikely]] return 0;
+    if (ends == 0) [[unlikely]]
+      return 0;
     short_numbers_[size_++] = static_cast<std::uint32_t>(word & (ends ^ (ends - 1)));
     return static_cast<unsigned>(std::countr_zero(ends)) / 8 + 1;
   }
@@ -408,9 +431,21 @@ class NumberColumn {
   /// One of up to four bytes as they stand in a row: those of the exponent and of the coefficient's varint. It has no
   /// bit behind them, and the highest one of each byte says nothing any more.
   using ShortNumber = std::uint32_t;
+  static constexpr std::size_t kNumbersAtOnce = 32;
 
   [[gnu::always_inline]] static Number lengthened(ShortNumber number) {
     return {(number >> 8 & 0x7f) | (number >> 9 & 0x3f80) | (number >> 10 & 0x1fc000), number & 0x7f};
+  }
+  /// Four at a time.
+  static void put_coefficients(const ShortNumber* numbers, std::array<std::int32_t, kNumbersAtOnce>& out) {
+    using Four = std::uint32_t __attribute__((vector_size(16)));
+    for (std::size_t i = 0; i < kNumbersAtOnce; i += 4) {
+      Four four;
+      std::memcpy(&four, numbers + i, sizeof four);
+      const Four zigzagged = (four >> 8 & 0x7f) | (four >> 9 & 0x3f80) | (four >> 10 & 0x1fc000);
+      const Four coefficients = (zigzagged >> 1) ^ -(zigzagged & 1);
+      std::memcpy(out.data() + i, &coefficients, sizeof coefficients);
+    }
   }
   void lengthen() {
     numbers_.clear();
@@ -434,12 +469,15 @@ class NumberColumn {
       powers[zigzag(common + zeros)] = static_cast<std::int32_t>(kPowersOfTen[static_cast<std::size_t>(zeros)]);
     }
     bool all = true;
-    for (std::size_t i = 0; i < size_; ++i) {
-      const Number number = lengthened(short_numbers_[i]);
-      const auto coefficient = static_cast<std::int32_t>(unzigzag(number.coefficient));
-      const std::int32_t power = powers[number.exponent];
-      if (power == 0 || coefficient % 10 == 0) [[unlikely]] all &= (number.coefficient | number.exponent) == 0;
-      space.numbers[i] = static_cast<std::uint64_t>(std::int64_t{coefficient} * power);
+    for (std::size_t begin = 0; begin < size_; begin += kNumbersAtOnce) {
+      std::array<std::int32_t, kNumbersAtOnce> coefficients;
+      put_coefficients(short_numbers_.data() + begin, coefficients);
+      for (std::size_t i = 0; i < std::min(size_ - begin, kNumbersAtOnce); ++i) {
+        const std::int32_t power = powers[short_numbers_[begin + i] & 0x7f];
+        if (power == 0 || coefficients[i] % 10 == 0) [[unlikely]]
+          all &= short_numbers_[begin + i] == 0;
+        space.numbers[begin + i] = static_cast<std::uint64_t>(std::int64_t{coefficients[i]} * power);
+      }
     }
     if (!all) return false;
     append_varint(out, zigzag(common));
@@ -498,7 +536,8 @@ class NumberColumn {
     return true;
   }
 
-  std::vector<ShortNumber, model::UninitializedAllocator<ShortNumber>> short_numbers_;  ///< Room for size_max.
+  std::vector<ShortNumber, model::UninitializedAllocator<ShortNumber>>
+      short_numbers_;  ///< Room for more than size_max.
   std::size_t size_ = 0;
   bool all_short_ = true;
   std::vector<Number> numbers_;  ///< All of them, from the first one on that is not short.
@@ -522,27 +561,33 @@ class Column {
     name_ = name;
     if (kind != ColumnKind::kNumber) return strings_.clear();
     numbers_.begin(rows);
+    no_lead();
+    if (name.size() >= kLeadSizeMax) return;
     lead_ = 0;
-    lead_mask_ = 0;
-    if (name.size() >= kLeadSizeMax) {
-      lead_ = 1;  // no word is that, without a mask
-      return;
-    }
     name.copy(reinterpret_cast<char*>(&lead_), name.size());
     lead_ |= static_cast<std::uint64_t>(ValueTag::kNumber) << 8 * name.size();
     lead_size_ = static_cast<unsigned>(name.size()) + 1;
     lead_bits_ = 8 * lead_size_;
     lead_mask_ = (std::uint64_t{1} << lead_bits_) - 1;
+    lead_mask_ |= std::uint64_t{0x80} << lead_bits_;
   }
 
   ColumnKind kind() const { return kind_; }
   std::string_view name() const { return name_; }
   std::uint32_t number() const { return number_; }
 
-  /// Takes the attribute at `at`, if it is one for this column. Requires: eight readable bytes in front of `end`.
-  [[gnu::always_inline]] bool take(const char*& at, const char* end) {
-    if (kind_ == ColumnKind::kNumber) return take_short_number(at, end) || take_number(at, end);
-    return take_value(at, end);
+  /// Takes the attribute at `at` and returns the position behind it; null: it is none for this column. Requires: eight
+  /// readable bytes in front of `end`.
+  [[gnu::always_inline]] const char* take(const char* at, const char* end) {
+    if (kind_ != ColumnKind::kNumber) return take_value(at, end);
+    // Mostly name, tag, exponent and coefficient are eight bytes at most.
+    const std::uint64_t word = load_word(at, end);
+    if ((word & lead_mask_) != lead_) [[unlikely]]
+      return take_number(at, end);
+    const unsigned size = numbers_.add_short(word >> lead_bits_);
+    if (size == 0) [[unlikely]]
+      return take_number(at, end);
+    return at + lead_size_ + size;
   }
   void add_raw(std::string_view attributes) { strings_.add(attributes); }
   void drop_last() {
@@ -562,46 +607,46 @@ class Column {
   }
 
  private:
-  static constexpr std::size_t kLeadSizeMax = 4;
+  static constexpr std::size_t kLeadSizeMax = 4;  ///< With a short number, no more than a word.
 
-  /// One whose name, tag, exponent and coefficient are eight bytes at most; most are.
-  [[gnu::always_inline]] bool take_short_number(const char*& at, const char* end) {
-    const std::uint64_t word = load_word(at, end);
-    if ((word & lead_mask_) != lead_) return false;
-    const unsigned size = numbers_.add_short(word >> lead_bits_);
-    if (size == 0) return false;
-    at += lead_size_ + size;
-    return true;
+  /// The position behind the column's name, if it stands at `at`.
+  const char* take_name(const char* at, const char* end) const {
+    if (static_cast<std::size_t>(end - at) <= name_.size() || !begins_with(at, name_)) return nullptr;
+    return at + name_.size();
   }
 
-  bool take_name(const char*& at, const char* end) const {
-    if (static_cast<std::size_t>(end - at) <= name_.size() || !begins_with(at, name_)) return false;
-    at += name_.size();
-    return true;
-  }
-
-  [[gnu::noinline]] bool take_number(const char*& at, const char* end) {
-    if (!take_name(at, end) || static_cast<ValueTag>(*at) != ValueTag::kNumber) return false;
+  [[gnu::noinline]] const char* take_number(const char* at, const char* end) {
+    at = take_name(at, end);
+    if (at == nullptr || static_cast<ValueTag>(*at) != ValueTag::kNumber) return nullptr;
     std::uint64_t exponent = 0;
     std::uint64_t coefficient = 0;
     at = model::get_varint(model::get_varint(at + 1, exponent), coefficient);
     numbers_.add(coefficient, exponent);
-    return true;
+    no_lead();
+    return at;
   }
 
-  bool take_value(const char*& at, const char* end) {
-    if (kind_ == ColumnKind::kRaw || !take_name(at, end)) return false;
-    if (static_cast<ValueTag>(*at) == ValueTag::kNumber) return false;
-    const std::string_view last = strings_.last();  // a value's bytes say where it ends, so it is equal if it begins so
-    const char* const value = at;
-    if (!last.empty() && static_cast<std::size_t>(end - at) >= last.size() && begins_with(at, last)) {
-      at += last.size();
-      strings_.repeat();
-    } else {
-      at = model::skip_value(at);
-      strings_.add({value, static_cast<std::size_t>(at - value)});
+  /// No word begins with it: numbers are taken one by one.
+  void no_lead() {
+    lead_mask_ = 0;
+    lead_ = 1;
+  }
+
+  const char* take_value(const char* at, const char* end) {
+    if (kind_ == ColumnKind::kRaw) return nullptr;
+    // The last one's name stands in front of it. An attribute's bytes say where it ends: it is equal if it begins so.
+    if (const std::string_view last = strings_.last(); !last.empty()) {
+      const std::string_view attribute(last.data() - name_.size(), name_.size() + last.size());
+      if (static_cast<std::size_t>(end - at) >= attribute.size() && begins_with(at, attribute)) {
+        strings_.repeat();
+        return at + attribute.size();
+      }
     }
-    return true;
+    const char* const value = take_name(at, end);
+    if (value == nullptr || static_cast<ValueTag>(*value) == ValueTag::kNumber) return nullptr;
+    const char* const value_end = model::skip_value(value);
+    strings_.add({value, static_cast<std::size_t>(value_end - value)});
+    return value_end;
   }
 
   ColumnKind kind_ = ColumnKind::kRaw;
@@ -609,7 +654,7 @@ class Column {
   std::uint32_t number_ = 0;
   unsigned lead_size_ = 0;
   unsigned lead_bits_ = 0;
-  std::uint64_t lead_ = 0;  ///< Name and tag of a number.
+  std::uint64_t lead_ = 0;  ///< Name and tag of a number, and that its exponent is one byte.
   std::uint64_t lead_mask_ = 0;
   StringColumn strings_;  ///< kRaw, kValue.
   NumberColumn numbers_;  ///< kNumber.
@@ -686,6 +731,7 @@ class Encoder {
     look_numbers_.clear();
     look_texts_.clear();
     raw_shapes_ = {};
+    head_size_ = std::string_view::npos;
     key_heads_.clear();
     key_tails_.clear();
     time_finder_ = {};
@@ -694,32 +740,55 @@ class Encoder {
   }
 
   [[gnu::always_inline]] void add_key(std::string_view key, const KeyTime& time) {
-    key_heads_.add(key.substr(0, time.begin));
-    if (time.precision == kNoTime) return;
+    if (time.precision == kNoTime) {
+      head_size_ = std::string_view::npos;
+      return key_heads_.add(key);
+    }
+    if (time.begin == head_size_ && ((load<std::uint64_t>(key.data()) ^ head_word_) & head_mask_) == 0) {
+      key_heads_.repeat();
+    } else {
+      add_head(key, time.begin);
+    }
     key_tails_.add(key.substr(time.end));
     times_[time.precision].push_back(static_cast<std::uint64_t>(time.value));
   }
 
-  void add_attributes(std::size_t row, std::uint8_t precision) {
-    const std::string_view attributes = rows_[row].attributes();
-    if (!take(shape_, attributes, precision)) {
-      shape_ = shape_of(row, precision);
-      if (!take(shape_, attributes, precision)) {  // then it is the shape of raw rows
-        shapes_[shape_].columns[0]->add_raw(attributes);
-      }
-    }
+  /// Requires: a time follows. A head of a word at most is known again by that.
+  [[gnu::noinline]] void add_head(std::string_view key, std::size_t size) {
+    key_heads_.add(key.substr(0, size));
+    constexpr std::size_t kWord = sizeof head_word_;
+    head_size_ = size <= kWord ? size : std::string_view::npos;
+    head_word_ = load<std::uint64_t>(key.data());
+    head_mask_ = size < kWord ? (std::uint64_t{1} << 8 * size) - 1 : ~std::uint64_t{0};
+  }
+
+  [[gnu::always_inline]] void add_attributes(std::size_t row, std::uint8_t precision) {
+    if (!take(shape_, rows_[row].attributes(), precision)) [[unlikely]]
+      add_of_other_shape(row, precision);
     shape_numbers_[row] = shape_;
     values_ += shapes_[shape_].columns.size();
   }
 
+  [[gnu::noinline]] void add_of_other_shape(std::size_t row, std::uint8_t precision) {
+    shape_ = shape_of(row, precision);
+    if (!take(shape_, rows_[row].attributes(), precision)) {  // then it is the shape of raw rows
+      shapes_[shape_].columns[0]->add_raw(rows_[row].attributes());
+    }
+  }
+
   /// Whether the attributes are those of a shape with a column each. They are then in the columns.
-  bool take(std::uint32_t number, std::string_view attributes, std::uint8_t precision) {
+  [[gnu::always_inline]] bool take(std::uint32_t number, std::string_view attributes, std::uint8_t precision) {
     if (number >= shapes_.size() || values_ > kValuesMax || shapes_[number].precision != precision) return false;
     const std::vector<Column*>& columns = shapes_[number].columns;
     const char* at = attributes.data();
     const char* const end = at + attributes.size();
     auto column = columns.begin();
-    while (column != columns.end() && (*column)->take(at, end)) ++column;
+    while (column != columns.end()) {
+      const char* const behind = (*column)->take(at, end);
+      if (behind == nullptr) break;
+      at = behind;
+      ++column;
+    }
     if (column == columns.end() && at == end) return true;
     while (column != columns.begin()) (*--column)->drop_last();
     return false;
@@ -855,6 +924,9 @@ class Encoder {
   Integers sources_;
   Integers offsets_;
   Integers flags_;
+  std::size_t head_size_ = 0;  ///< Of the last key, and what else it is known by.
+  std::uint64_t head_word_ = 0;
+  std::uint64_t head_mask_ = 0;
   StringColumn key_heads_;
   StringColumn key_tails_;
   std::array<Integers, kNoTime> times_;
@@ -1376,6 +1448,7 @@ model::Status not_a_block() {
 
 void encode_columns(std::span<const model::RowView> rows, Bytes& out) {
   DROVER_CHECK(!rows.empty() && rows.size() <= kColumnsRowsMax, "a block's rows are bounded");
+  // Kept by the thread for its next block: a small one takes less time than to get an encoder's memory does.
   thread_local std::unique_ptr<Encoder> encoder;
   if (encoder == nullptr) encoder = std::make_unique<Encoder>();
   encoder->encode(rows, out);

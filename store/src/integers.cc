@@ -410,7 +410,8 @@ class Planner {
       });
     } else if (rises && values.size() >= kCodedMin) {
       const std::uint64_t rate = rate_of(rise(), static_cast<std::int64_t>(values.size() - values.size() / 2));
-      try_out({.along = Along::kPlace, .rate = rate}, true, [values, rate](std::size_t i) { return values[i] - scaled(i, rate); });
+      try_out({.along = Along::kPlace, .rate = rate}, true,
+              [values, rate](std::size_t i) { return values[i] - scaled(i, rate); });
     }
   }
 
@@ -519,13 +520,13 @@ void append_constant(std::uint64_t value, const Prediction& prediction, Bytes& o
   append_signed(out, value);
 }
 
-/// Working memory, kept from call to call: what it would cost to get it anew is as much as a small column.
+/// Working memory, kept from call to call: to get it anew would take as long as a small column does.
 struct Workspace {
   Numbers residuals;
   Numbers heads;  ///< Of runs.
   Numbers lengths;
   model::ByteBuffer classes;  ///< Of each residual.
-  model::ByteBuffer lanes[2];
+  std::array<model::ByteBuffer, 2> lanes;
 };
 /// No larger ones are kept.
 constexpr std::size_t kWorkspaceValuesMax = 8'192;
@@ -568,8 +569,9 @@ void append_coded(std::span<const std::uint64_t> values, std::span<const std::ui
   std::uint64_t* const sizes = space.residuals.data();
   char* const classes = space.classes.data();
   std::array<std::uint32_t, kClassesMax> counts{};
-  for_each_residual(plan.prediction, values, reference, [&](std::size_t i, std::uint64_t residual) {
-    const std::uint64_t size = zigzagged(residual - plan.middle);
+  const std::uint64_t middle = plan.middle;
+  for_each_residual(plan.prediction, values, reference, [=, &counts](std::size_t i, std::uint64_t residual) {
+    const std::uint64_t size = zigzagged(residual - middle);
     const std::uint64_t near = size >> cut;
     const std::size_t number = near < kNearClasses.size() ? kNearClasses[near] : class_of(near);
     sizes[i] = size;
@@ -582,7 +584,7 @@ void append_coded(std::span<const std::uint64_t> values, std::span<const std::ui
   make_code_lengths({counts.data(), used}, lengths);
 
   append_head(Packing::kCoded, plan.prediction, out);
-  append_signed(out, plan.middle);
+  append_signed(out, middle);
   out.push_back(static_cast<char>(cut));
   append_code_lengths({lengths.data(), used}, out);
   struct Code {
@@ -599,24 +601,34 @@ void append_coded(std::span<const std::uint64_t> values, std::span<const std::ui
                 static_cast<std::uint8_t>(length + more)};
     size_bits_max = std::max(size_bits_max, length + more);
   });
-  const auto put = [&](BitWriter& bits, std::size_t i) __attribute__((always_inline)) {
-    const Code& code = codes[static_cast<std::uint8_t>(classes[i])];
-    const std::uint64_t more = sizes[i] & code.mask;
-    if (size_bits_max <= 56) {
-      bits.put(code.bits | more << code.length, code.size_bits);
-    } else {
-      bits.put(code.bits, code.length);
-      bits.put_wide(more, code.size_bits - code.length);
-    }
+  const auto code_at = [&](std::size_t i) __attribute__((always_inline)) {
+    return codes[static_cast<std::uint8_t>(classes[i])];
+  };
+  const auto bits_at = [&](std::size_t i, const Code& code) __attribute__((always_inline)) {
+    return code.bits | (sizes[i] & code.mask) << code.length;
+  };
+  const auto put = [&](BitWriter& bits, std::size_t i) {
+    const Code code = code_at(i);
+    if (code.size_bits <= 56) return bits.put(bits_at(i, code), code.size_bits);
+    bits.put(code.bits, code.length);
+    bits.put_wide(sizes[i] & code.mask, code.size_bits - code.length);
+  };
+  const auto put_two = [&](BitWriter & bits, std::size_t i, std::size_t j) __attribute__((always_inline)) {
+    const Code first = code_at(i);
+    const Code second = code_at(j);
+    bits.put(bits_at(i, first) | bits_at(j, second) << first.size_bits, first.size_bits + second.size_bits);
   };
   for (model::ByteBuffer& lane : space.lanes) lane.resize(values.size() / 2 * 10 + 32);
   BitWriter even(space.lanes[0].data());
   BitWriter odd(space.lanes[1].data());
-  for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
-    put(even, i);
-    put(odd, i + 1);
+  std::size_t at = 0;
+  if (size_bits_max <= 28) {
+    for (; at + 3 < values.size(); at += 4) {
+      put_two(even, at, at + 2);
+      put_two(odd, at + 1, at + 3);
+    }
   }
-  if (values.size() % 2 != 0) put(even, values.size() - 1);
+  for (; at < values.size(); ++at) put(at % 2 == 0 ? even : odd, at);
   const char* const ends[] = {even.finish(), odd.finish()};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto size = static_cast<std::size_t>(ends[i] - space.lanes[i].data());
@@ -848,6 +860,7 @@ void append_integers(std::span<const std::uint64_t> values, std::span<const std:
   if (std::memcmp(values.data(), values.data() + 1, (values.size() - 1) * sizeof values[0]) == 0) {
     return append_constant(values[0], {}, out);
   }
+  // Kept by the thread: columns are written one after the other, and many are small.
   thread_local Workspace space;
   const Plan plan = Planner(values, reference).plan();
   if (!plan.in_runs || !append_runs(values, reference, plan.prediction, space, out)) {
