@@ -178,9 +178,8 @@ Values values_of(const std::vector<model::Bytes>& block, Part part) {
 
 std::string how(char head) {
   static constexpr const char* kPackings[] = {"constant", "fixed", "coded", "runs"};
-  static constexpr const char* kPredictors[] = {"as is", "from the last", "from the last step", "from a line"};
-  return std::string(kPackings[head & 3]) + ", " + kPredictors[head >> 2 & 3] +
-         ((head & 16) != 0 ? ", and log time" : "");
+  static constexpr const char* kAlong[] = {"", ", along a line", ", along the log time"};
+  return std::string(kPackings[head & 3]) + ((head & 4) != 0 ? ", by the last" : "") + kAlong[head >> 3];
 }
 
 std::vector<std::pair<Values, model::Bytes>> encoded_columns(const benchmark::State& state) {

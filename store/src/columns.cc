@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -103,70 +104,106 @@ KeyTime search_time(std::string_view key) {
   return {kNoTime, key.size(), key.size(), 0};
 }
 
-constexpr std::size_t kHourSizeBytes = 14;  // 2026-06-23T09:
+template <typename Word>
+Word load(const char* at) {
+  Word word{};
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
 
-/// Finds the times in keys. One where the key in front had its own, and of the same hour, is read without a search.
+template <typename Word>
+bool same_words(const char* a, const char* b) {
+  return load<Word>(a) == load<Word>(b);
+}
+
+/// Finds the times in keys. One where the key in front had its own, and of the same day, is read without a search, and
+/// one of the same minute by its last bytes alone.
 class TimeFinder {
  public:
-  KeyTime find(std::string_view key) {
-    if (last_.precision == kNoTime || !read_in_hour(key)) {
-      last_ = search_time(key);
-      if (last_.precision != kNoTime) hour_ = key.substr(last_.begin, kHourSizeBytes);
-      hour_begin_ = last_.value - in_hour(key);
+  const KeyTime& find(std::string_view key) {
+    if (last_.precision == kNoTime || key.size() < last_.end) {
+      search(key);
+    } else if (!read_in_minute(key.data())) {
+      if (!read_in_day(key.data())) search(key);
     }
     return last_;
   }
 
  private:
-  /// Digits at `at`; beyond what that many digits can say if they are none.
-  static std::uint64_t digits(std::string_view key, std::size_t at, std::size_t count) {
-    std::uint64_t value = 0;
-    bool right = true;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto digit = static_cast<unsigned char>(key[at + i] - '0');
-      right &= digit < 10;
-      value = value * 10 + digit;
-    }
-    return right ? value : std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::size_t kDaySizeBytes = 11;     // 2026-06-23T
+  static constexpr std::size_t kMinuteSizeBytes = 16;  // 2026-06-23T09:00
+  static constexpr std::size_t kClockSizeBytes = 8;
+  static constexpr std::int64_t kUnknown = -1;
+
+  void search(std::string_view key) {
+    last_ = search_time(key);
+    if (last_.precision == kNoTime) return;
+    std::memcpy(minute_.data(), key.data() + last_.begin, minute_.size());
+    const std::int64_t in_day = this->in_day(key.data());
+    day_begin_ = last_.value - in_day;
+    minute_begin_ = last_.value - in_day % (60 * (kUnitNs[0] / kUnitNs[last_.precision]));
   }
 
-  /// Of a canonical time at last_.
-  std::int64_t in_hour(std::string_view key) const {
-    if (last_.precision == kNoTime) return 0;
-    const std::size_t at = last_.begin + kHourSizeBytes;
-    const std::size_t fraction = std::size_t{3} * last_.precision;
-    const std::uint64_t seconds = digits(key, at, 2) * 60 + digits(key, at + 3, 2);
-    return static_cast<std::int64_t>(seconds) * (kUnitNs[0] / kUnitNs[last_.precision]) +
-           static_cast<std::int64_t>(fraction == 0 ? 0 : digits(key, at + 6, fraction));
-  }
-
-  bool read_in_hour(std::string_view key) {
-    if (key.size() < last_.end || key[last_.end - 1] != 'Z') return false;
-    if (std::memcmp(key.data() + last_.begin, hour_.data(), kHourSizeBytes) != 0) return false;
-    const std::size_t at = last_.begin + kHourSizeBytes;
-    if (key[at + 2] != ':' || digits(key, at, 2) > 59 || digits(key, at + 3, 2) > 59) return false;
-    if (last_.precision > 0) {
-      constexpr std::array<std::uint32_t, 4> kFractionEnd{1, 1'000, 1'000'000, 1'000'000'000};
-      const std::uint64_t fraction = digits(key, at + 6, std::size_t{3} * last_.precision);
-      if (key[at + 5] != '.' || fraction >= kFractionEnd[last_.precision]) return false;
+  [[gnu::always_inline]] bool read_in_minute(const char* key) {
+    constexpr std::uint64_t kZeros = 0x5a3030302e30303a;  // :00.000Z
+    constexpr std::uint64_t kDigits = 0x000f0f0f000f0f00;
+    constexpr std::uint64_t kBeyondNine = 0x0006060600060600;
+    const char* const text = key + last_.begin;
+    if (kPrecisions[last_.precision] != TimePrecision::kMillis || !same_words<std::uint64_t>(text, minute_.data()) ||
+        !same_words<std::uint64_t>(text + 8, minute_.data() + 8)) {
+      return false;
     }
-    last_.value = hour_begin_ + in_hour(key);
+    const std::uint64_t digits = load<std::uint64_t>(text + kMinuteSizeBytes) ^ kZeros;
+    if (((digits | (digits + kBeyondNine)) & ~kDigits) != 0) return false;
+    const std::uint64_t pairs = digits * 10 + (digits >> 8);  // in bytes 1 and 4
+    const std::uint64_t seconds = pairs >> 8 & 0xff;
+    if (seconds > 59) return false;
+    last_.value =
+        minute_begin_ + static_cast<std::int64_t>(seconds * 1'000 + (pairs >> 32 & 0xff) * 10 + (digits >> 48));
     return true;
   }
 
-  KeyTime last_;
-  std::string_view hour_;  ///< Of the last time that was searched for.
-  std::int64_t hour_begin_ = 0;
-};
+  bool read_in_day(const char* key) {
+    const char* const text = key + last_.begin;
+    if (std::memcmp(text, minute_.data(), kDaySizeBytes) != 0) return false;
+    const std::int64_t in_day = this->in_day(key);
+    if (in_day == kUnknown) return false;
+    last_.value = day_begin_ + in_day;
+    std::memcpy(minute_.data(), text, minute_.size());
+    minute_begin_ = last_.value - in_day % (60 * (kUnitNs[0] / kUnitNs[last_.precision]));
+    return true;
+  }
 
-template <typename Word>
-bool same_words(const char* a, const char* b) {
-  Word word_of_a{};
-  Word word_of_b{};
-  std::memcpy(&word_of_a, a, sizeof(Word));
-  std::memcpy(&word_of_b, b, sizeof(Word));
-  return word_of_a == word_of_b;
-}
+  /// Of the time at last_; kUnknown if what is behind its day is not canonical. All digits of the clock are looked at
+  /// together.
+  std::int64_t in_day(const char* key) const {
+    constexpr std::uint64_t kZeros = 0x30303a30303a3030;  // 00:00:00
+    constexpr std::uint64_t kDigits = 0x0f0f000f0f000f0f;
+    constexpr std::uint64_t kBeyondNine = 0x0606000606000606;
+    const char* const clock = key + last_.begin + kDaySizeBytes;
+    const std::uint64_t digits = load<std::uint64_t>(clock) ^ kZeros;
+    if (((digits | (digits + kBeyondNine)) & ~kDigits) != 0) return kUnknown;
+    const std::uint64_t pairs = digits * 10 + (digits >> 8);  // in bytes 0, 3 and 6
+    const std::uint64_t hours = pairs & 0xff;
+    const std::uint64_t minutes = pairs >> 24 & 0xff;
+    const std::uint64_t seconds = pairs >> 48 & 0xff;
+    if (hours > 23 || minutes > 59 || seconds > 59 || key[last_.end - 1] != 'Z') return kUnknown;
+    auto value = static_cast<std::int64_t>((hours * 60 + minutes) * 60 + seconds);
+    if (last_.precision == 0) return value;
+    if (clock[kClockSizeBytes] != '.') return kUnknown;
+    for (const char* at = clock + kClockSizeBytes + 1; at != key + last_.end - 1; ++at) {
+      const auto digit = static_cast<unsigned char>(*at - '0');
+      if (digit > 9) return kUnknown;
+      value = value * 10 + digit;
+    }
+    return value;
+  }
+
+  KeyTime last_;
+  std::array<char, kMinuteSizeBytes> minute_{};  ///< Of the last time, as it stands in its key.
+  std::int64_t minute_begin_ = 0;
+  std::int64_t day_begin_ = 0;
+};
 
 /// Whether `at` begins with `bytes`. Most are short, and a call of memcmp costs more.
 [[gnu::always_inline]] inline bool begins_with(const char* at, std::string_view bytes) {
@@ -184,20 +221,20 @@ bool same_words(const char* a, const char* b) {
 }
 
 /// What the column of key times of a precision may follow: the log times of their rows, in their unit. `count`: of such
-/// rows; `precision_of`: that of a row's key.
+/// rows; `precision_of`: that of a row's key. What has to be made for that stands in `space`.
 template <typename PrecisionOf>
-Integers reference_of(const Integers& log_times_ms, std::uint8_t precision, std::size_t count,
-                      PrecisionOf&& precision_of) {
+std::span<const std::uint64_t> reference_of(const Integers& log_times_ms, std::uint8_t precision, std::size_t count,
+                                            PrecisionOf&& precision_of, Integers& space) {
   if (count == 0) return {};
-  Integers reference(count + 1);
+  if (count == log_times_ms.size() && kPrecisions[precision] == TimePrecision::kMillis) return log_times_ms;
+  space.resize(count + 1);
   std::size_t at = 0;
   for (std::size_t i = 0; i < log_times_ms.size(); ++i) {
     const std::uint64_t ms = log_times_ms[i];
-    reference[at] = precision == 0 ? ms / 1'000 : ms * static_cast<std::uint64_t>(kUnitNs[1] / kUnitNs[precision]);
+    space[at] = precision == 0 ? ms / 1'000 : ms * static_cast<std::uint64_t>(kUnitNs[1] / kUnitNs[precision]);
     at += precision_of(i) == precision ? 1 : 0;
   }
-  reference.pop_back();
-  return reference;
+  return {space.data(), count};
 }
 
 /// XXH3-64, as keys are hashed, of what stands behind version and checksum.
@@ -207,51 +244,125 @@ std::uint64_t checksum_of(std::string_view encoded) {
 
 // Encoding
 
-/// A column of byte strings: each different one once, and which one is where.
-class StringColumn {
+/// Numbers different byte strings in the order in which they come, from 0. They stay where they are.
+class Dictionary {
  public:
-  void add(std::string_view bytes) {
-    if (entries_.empty() || entries_[last_].size() != bytes.size() || !begins_with(bytes.data(), entries_[last_]))
-      last_ = number_of(bytes);
-    if (entries_.size() > 1) {
-      if (index_.empty()) index_.assign(size_, 0);
-      index_.push_back(last_);
-    }
-    ++size_;
+  void clear() {
+    entries_.clear();
+    slots_.clear();
   }
+  const std::vector<std::string_view>& entries() const { return entries_; }
 
-  void append_to(Bytes& out) const {
-    if (size_ == 0) return;
-    append_varint(out, entries_.size());
-    if (entries_.size() == 1) {
-      append_varint(out, entries_[0].size());
-      out.append(entries_[0]);
-      return;
+  std::uint32_t number_of(std::string_view bytes) {
+    if (slots_.empty()) {
+      const auto at = std::find(entries_.begin(), entries_.end(), bytes);
+      if (at != entries_.end()) return static_cast<std::uint32_t>(at - entries_.begin());
+      if (entries_.size() < kSearchedMax) return add(bytes);
     }
-    const auto [prefix, suffix] = shared_ends();
-    append_varint(out, prefix.size());
-    append_varint(out, suffix.size());
-    out.append(prefix).append(suffix);
-    Integers sizes;
-    for (const std::string_view entry : entries_) sizes.push_back(entry.size() - prefix.size() - suffix.size());
-    append_integers(sizes, {}, out);
-    for (std::size_t i = 0; i < sizes.size(); ++i) out.append(entries_[i].substr(prefix.size(), sizes[i]));
-    append_integers(index_, {}, out);
+    if (entries_.size() * 2 >= slots_.size()) {
+      slots_.assign(entries_.size() * 8, kFree);
+      for (std::uint32_t i = 0; i < entries_.size(); ++i) slot_of(entries_[i]) = i;
+    }
+    std::uint32_t& slot = slot_of(bytes);
+    if (slot == kFree) slot = add(bytes);
+    return slot;
   }
 
  private:
-  std::uint32_t number_of(std::string_view bytes) {
-    const auto [at, added] = numbers_.try_emplace(bytes, static_cast<std::uint32_t>(entries_.size()));
-    if (added) entries_.push_back(bytes);
-    return at->second;
+  static constexpr std::size_t kSearchedMax = 8;  ///< So few are compared one by one.
+  static constexpr std::uint32_t kFree = 0xffffffff;
+
+  std::uint32_t add(std::string_view bytes) {
+    entries_.push_back(bytes);
+    return static_cast<std::uint32_t>(entries_.size() - 1);
+  }
+  /// Where it is, or may be put.
+  std::uint32_t& slot_of(std::string_view bytes) {
+    std::size_t at = model::hash_key(bytes) % slots_.size();
+    while (slots_[at] != kFree && entries_[slots_[at]] != bytes) at = at + 1 == slots_.size() ? 0 : at + 1;
+    return slots_[at];
+  }
+
+  std::vector<std::string_view> entries_;
+  std::vector<std::uint32_t> slots_;  ///< None while entries are few.
+};
+
+/// What an encoder needs for a moment, in one place for all of its columns.
+struct Workspace {
+  Dictionary dictionary;
+  Integers numbers;
+  Integers sizes;
+};
+
+/// A column of byte strings: each different one once, and which one is where.
+class StringColumn {
+ public:
+  void clear() {
+    runs_.clear();
+    last_ = {};
+    size_ = 0;
+  }
+
+  [[gnu::always_inline]] void add(std::string_view bytes) {
+    if (size_ == 0 || last_.size() != bytes.size() || !begins_with(bytes.data(), last_)) begin_run(bytes);
+    ++size_;
+  }
+  /// The last one once more. Requires: there is one.
+  void repeat() { ++size_; }
+  void drop_last() {
+    --size_;
+    if (runs_.back().begin != size_) return;
+    runs_.pop_back();
+    last_ = runs_.empty() ? std::string_view() : runs_.back().bytes;
+  }
+  /// Of the last run.
+  std::string_view last() const { return last_; }
+
+  void append_to(Bytes& out, Workspace& space) const {
+    if (size_ == 0) return;
+    if (runs_.size() == 1) {
+      append_varint(out, 1);
+      append_varint(out, last_.size());
+      out.append(last_);
+      return;
+    }
+    space.dictionary.clear();
+    space.numbers.resize(size_);
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const std::size_t end = i + 1 < runs_.size() ? runs_[i + 1].begin : size_;
+      const std::uint32_t number = space.dictionary.number_of(runs_[i].bytes);
+      for (std::size_t at = runs_[i].begin; at < end; ++at) space.numbers[at] = number;
+    }
+    const std::vector<std::string_view>& entries = space.dictionary.entries();
+    append_varint(out, entries.size());
+    const auto [prefix, suffix] = shared_ends(entries);
+    append_varint(out, prefix.size());
+    append_varint(out, suffix.size());
+    out.append(prefix).append(suffix);
+    space.sizes.clear();
+    for (const std::string_view entry : entries) space.sizes.push_back(entry.size() - prefix.size() - suffix.size());
+    append_integers(space.sizes, {}, out);
+    for (std::size_t i = 0; i < entries.size(); ++i) out.append(entries[i].substr(prefix.size(), space.sizes[i]));
+    append_integers(space.numbers, {}, out);
+  }
+
+ private:
+  struct Run {
+    std::string_view bytes;
+    std::uint32_t begin;
+  };
+
+  [[gnu::noinline]] void begin_run(std::string_view bytes) {
+    runs_.push_back({bytes, size_});
+    last_ = bytes;
   }
 
   /// What all entries begin with and, behind that, end with.
-  std::pair<std::string_view, std::string_view> shared_ends() const {
-    std::string_view prefix = entries_[0];
-    std::string_view suffix = entries_[0];
-    std::size_t shortest = entries_[0].size();
-    for (const std::string_view entry : entries_) {
+  static std::pair<std::string_view, std::string_view> shared_ends(const std::vector<std::string_view>& entries) {
+    std::string_view prefix = entries[0];
+    std::string_view suffix = entries[0];
+    std::size_t shortest = entries[0].size();
+    for (const std::string_view entry : entries) {
       const auto front = std::mismatch(prefix.begin(), prefix.end(), entry.begin(), entry.end());
       prefix = prefix.substr(0, static_cast<std::size_t>(front.first - prefix.begin()));
       const auto back = std::mismatch(suffix.rbegin(), suffix.rend(), entry.rbegin(), entry.rend());
@@ -262,11 +373,9 @@ class StringColumn {
     return {prefix, suffix.substr(overlap)};
   }
 
-  std::vector<std::string_view> entries_;
-  std::unordered_map<std::string_view, std::uint32_t> numbers_;
-  std::uint32_t last_ = 0;
-  std::size_t size_ = 0;
-  Integers index_;  ///< From the second entry on.
+  std::vector<Run> runs_;
+  std::string_view last_;
+  std::uint32_t size_ = 0;
 };
 
 constexpr auto kPowersOfTen = [] {
@@ -279,72 +388,276 @@ constexpr auto kPowersOfTen = [] {
 /// ones; here all that can have the column's exponent get it, and shed the zeros again when they are decoded.
 class NumberColumn {
  public:
-  void add(std::int64_t coefficient, std::int64_t exponent) {
-    coefficients_.push_back(static_cast<std::uint64_t>(coefficient));
-    exponents_.push_back(static_cast<std::uint64_t>(exponent));
+  /// `size_max`: how many there can be.
+  void begin(std::size_t size_max) {
+    size_ = 0;
+    all_short_ = true;
+    if (short_numbers_.size() < size_max + kNumbersAtOnce) short_numbers_.resize(size_max + kNumbersAtOnce);
   }
 
-  /// 0 in the column of exponents: the column's, and zeros are shed. Else zigzag(exponent) + 1, and nothing is shed.
-  void append_to(Bytes& out) {
-    if (coefficients_.empty()) return;
-    const std::int64_t common = common_exponent();
-    for (std::size_t i = 0; i < coefficients_.size(); ++i) {
-      const auto exponent = static_cast<std::int64_t>(exponents_[i]);
-      const std::optional<std::int64_t> scaled =
-          scaled_to(common, static_cast<std::int64_t>(coefficients_[i]), exponent);
-      exponents_[i] = scaled ? 0 : zigzag(exponent) + 1;
-      if (scaled) coefficients_[i] = static_cast<std::uint64_t>(*scaled);
-    }
-    append_varint(out, zigzag(common));
-    append_integers(exponents_, {}, out);
-    append_integers(coefficients_, {}, out);
+  /// Adds a number that stands at the front of `word`, if its coefficient is short, and says how many bytes it has;
+  /// else 0. Requires: none that is not short was added, and an exponent of one byte.
+  [[gnu::always_inline]] unsigned add_short(std::uint64_t word) {
+    const std::uint64_t ends = ~word & 0x80808000;  // bytes that the coefficient may end in
+    if (ends == 0) [[unlikely]]
+      return 0;
+    short_numbers_[size_++] = static_cast<std::uint32_t>(word & (ends ^ (ends - 1)));
+    return static_cast<unsigned>(std::countr_zero(ends)) / 8 + 1;
+  }
+  /// Both as they stand in rows: zigzag.
+  void add(std::uint64_t coefficient, std::uint64_t exponent) {
+    if (all_short_) lengthen();
+    numbers_.push_back({coefficient, exponent});
+    ++size_;
+  }
+  void drop_last() {
+    --size_;
+    if (!all_short_) numbers_.pop_back();
+  }
+
+  void append_to(Bytes& out, Workspace& space) {
+    if (size_ == 0) return;
+    space.numbers.resize(size_);
+    if (all_short_ && append_short(out, space)) return;
+    if (all_short_) lengthen();
+    append_any(out, space);
   }
 
  private:
+  struct Number {  ///< As it stands in a row: zigzag.
+    std::uint64_t coefficient;
+    std::uint64_t exponent;
+  };
+  /// One of up to four bytes as they stand in a row: those of the exponent and of the coefficient's varint. It has no
+  /// bit behind them, and the highest one of each byte says nothing any more.
+  using ShortNumber = std::uint32_t;
+  static constexpr std::size_t kNumbersAtOnce = 32;
+
+  [[gnu::always_inline]] static Number lengthened(ShortNumber number) {
+    return {(number >> 8 & 0x7f) | (number >> 9 & 0x3f80) | (number >> 10 & 0x1fc000), number & 0x7f};
+  }
+  /// Four at a time.
+  static void put_coefficients(const ShortNumber* numbers, std::array<std::int32_t, kNumbersAtOnce>& out) {
+    using Four = std::uint32_t __attribute__((vector_size(16)));
+    for (std::size_t i = 0; i < kNumbersAtOnce; i += 4) {
+      Four four;
+      std::memcpy(&four, numbers + i, sizeof four);
+      const Four zigzagged = (four >> 8 & 0x7f) | (four >> 9 & 0x3f80) | (four >> 10 & 0x1fc000);
+      const Four coefficients = (zigzagged >> 1) ^ -(zigzagged & 1);
+      std::memcpy(out.data() + i, &coefficients, sizeof coefficients);
+    }
+  }
+  void lengthen() {
+    numbers_.clear();
+    for (std::size_t i = 0; i < size_; ++i) numbers_.push_back(lengthened(short_numbers_[i]));
+    all_short_ = false;
+  }
+
+  /// False, and nothing is appended: not all can have the least of some exponents.
+  bool append_short(Bytes& out, Workspace& space) const {
+    constexpr std::size_t kSample = 32;
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    std::int64_t common = kNone;
+    for (std::size_t i = 0; i < std::min(size_, kSample); ++i) {
+      const Number number = lengthened(short_numbers_[i]);
+      if (number.coefficient != 0) common = std::min(common, unzigzag(number.exponent));
+    }
+    if (common == kNone) common = 0;
+    std::array<std::int32_t, 128> powers{};  // by exponent; of no more zeros, so that nothing overflows
+    constexpr std::int64_t kZerosMax = 3;
+    for (std::int64_t zeros = 0; zeros <= kZerosMax && common + zeros < 64; ++zeros) {
+      powers[zigzag(common + zeros)] = static_cast<std::int32_t>(kPowersOfTen[static_cast<std::size_t>(zeros)]);
+    }
+    bool all = true;
+    for (std::size_t begin = 0; begin < size_; begin += kNumbersAtOnce) {
+      std::array<std::int32_t, kNumbersAtOnce> coefficients;
+      put_coefficients(short_numbers_.data() + begin, coefficients);
+      for (std::size_t i = 0; i < std::min(size_ - begin, kNumbersAtOnce); ++i) {
+        const std::int32_t power = powers[short_numbers_[begin + i] & 0x7f];
+        if (power == 0 || coefficients[i] % 10 == 0) [[unlikely]]
+          all &= short_numbers_[begin + i] == 0;
+        space.numbers[begin + i] = static_cast<std::uint64_t>(std::int64_t{coefficients[i]} * power);
+      }
+    }
+    if (!all) return false;
+    append_varint(out, zigzag(common));
+    append_integers(kZero, {}, out);
+    append_integers(space.numbers, {}, out);
+    return true;
+  }
+
+  /// 0 in the column of exponents: the column's, and zeros are shed. Else zigzag(exponent) + 1, and nothing is shed.
+  void append_any(Bytes& out, Workspace& space) const {
+    const std::int64_t common = common_exponent(space.sizes);
+    space.sizes.resize(size_);
+    for (std::size_t i = 0; i < size_; ++i) {
+      std::int64_t coefficient = unzigzag(numbers_[i].coefficient);
+      const bool scales = scale_to(common, unzigzag(numbers_[i].exponent), coefficient);
+      space.sizes[i] = scales ? 0 : numbers_[i].exponent + 1;
+      space.numbers[i] = static_cast<std::uint64_t>(coefficient);
+    }
+    append_varint(out, zigzag(common));
+    append_integers(space.sizes, {}, out);
+    append_integers(space.numbers, {}, out);
+  }
+
   /// The least one, unless it is that of a few: those would make all others longer.
-  std::int64_t common_exponent() const {
+  std::int64_t common_exponent(Integers& space) const {
     constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
     std::int64_t least = kNone;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < exponents_.size(); ++i) {
-      least = std::min(least, coefficients_[i] != 0 ? static_cast<std::int64_t>(exponents_[i]) : kNone);
+    for (const Number& number : numbers_) {
+      const std::int64_t exponent = number.coefficient != 0 ? unzigzag(number.exponent) : kNone;
+      if (exponent < least) count = 0;
+      least = std::min(least, exponent);
+      count += exponent == least ? 1 : 0;
     }
     if (least == kNone) return 0;
-    for (const std::uint64_t exponent : exponents_) count += exponent == static_cast<std::uint64_t>(least) ? 1 : 0;
-    if (count * kExponentShare > exponents_.size()) return least;
-    Integers sorted = exponents_;
-    const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / kExponentShare);
-    std::nth_element(sorted.begin(), at, sorted.end(), [](std::uint64_t a, std::uint64_t b) {
-      return static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b);
-    });
-    return static_cast<std::int64_t>(*at);
+    if (count * kExponentShare > size_) return least;
+    space.clear();
+    for (const Number& number : numbers_) space.push_back(number.exponent);
+    const auto at = space.begin() + static_cast<std::ptrdiff_t>(size_ / kExponentShare);
+    std::nth_element(space.begin(), at, space.end(),
+                     [](std::uint64_t a, std::uint64_t b) { return unzigzag(a) < unzigzag(b); });
+    return unzigzag(*at);
   }
 
-  static std::optional<std::int64_t> scaled_to(std::int64_t common, std::int64_t coefficient, std::int64_t exponent) {
-    if (coefficient == 0) return exponent == 0 ? std::optional<std::int64_t>(0) : std::nullopt;
+  /// False, and nothing is changed: it can't have that exponent, or would not come back.
+  static bool scale_to(std::int64_t common, std::int64_t exponent, std::int64_t& coefficient) {
+    if (coefficient == 0) return exponent == 0;
     if (coefficient % 10 == 0 || exponent < common ||
         exponent - common >= static_cast<std::int64_t>(kPowersOfTen.size()))
-      return std::nullopt;
-    if (__builtin_mul_overflow(coefficient, kPowersOfTen[static_cast<std::size_t>(exponent - common)], &coefficient)) {
-      return std::nullopt;
+      return false;
+    std::int64_t scaled = 0;
+    if (__builtin_mul_overflow(coefficient, kPowersOfTen[static_cast<std::size_t>(exponent - common)], &scaled)) {
+      return false;
     }
-    return coefficient;
+    coefficient = scaled;
+    return true;
   }
 
-  Integers coefficients_;
-  Integers exponents_;
+  std::vector<ShortNumber, model::UninitializedAllocator<ShortNumber>>
+      short_numbers_;  ///< Room for more than size_max.
+  std::size_t size_ = 0;
+  bool all_short_ = true;
+  std::vector<Number> numbers_;  ///< All of them, from the first one on that is not short.
+  static constexpr std::uint64_t kZero[1] = {0};
 };
 
-struct Column {
-  ColumnKind kind = ColumnKind::kRaw;
-  std::string_view name;  ///< As it stands in a row; empty for kRaw.
-  StringColumn strings;   ///< kRaw, kValue.
-  NumberColumn numbers;   ///< kNumber.
-};
+/// The bytes [at, end) as a word, as many as fit, zeros behind them. Requires: eight readable bytes in front of `end`.
+std::uint64_t load_word(const char* at, const char* end) {
+  const auto size = static_cast<std::size_t>(end - at);
+  if (size >= sizeof(std::uint64_t)) return load<std::uint64_t>(at);
+  return size == 0 ? 0 : load<std::uint64_t>(end - sizeof(std::uint64_t)) >> (64 - 8 * size);
+}
 
-struct Shape {
-  std::uint8_t precision = kNoTime;
-  std::vector<std::uint32_t> columns;
+/// A column while it is filled, row by row.
+class Column {
+ public:
+  /// `rows`: how many values there can be.
+  void begin(std::uint32_t number, ColumnKind kind, std::string_view name, std::size_t rows) {
+    number_ = number;
+    kind_ = kind;
+    name_ = name;
+    if (kind != ColumnKind::kNumber) return strings_.clear();
+    numbers_.begin(rows);
+    no_lead();
+    if (name.size() >= kLeadSizeMax) return;
+    lead_ = 0;
+    name.copy(reinterpret_cast<char*>(&lead_), name.size());
+    lead_ |= static_cast<std::uint64_t>(ValueTag::kNumber) << 8 * name.size();
+    lead_size_ = static_cast<unsigned>(name.size()) + 1;
+    lead_bits_ = 8 * lead_size_;
+    lead_mask_ = (std::uint64_t{1} << lead_bits_) - 1;
+    lead_mask_ |= std::uint64_t{0x80} << lead_bits_;
+  }
+
+  ColumnKind kind() const { return kind_; }
+  std::string_view name() const { return name_; }
+  std::uint32_t number() const { return number_; }
+
+  /// Takes the attribute at `at` and returns the position behind it; null: it is none for this column. Requires: eight
+  /// readable bytes in front of `end`.
+  [[gnu::always_inline]] const char* take(const char* at, const char* end) {
+    if (kind_ != ColumnKind::kNumber) return take_value(at, end);
+    // Mostly name, tag, exponent and coefficient are eight bytes at most.
+    const std::uint64_t word = load_word(at, end);
+    if ((word & lead_mask_) != lead_) [[unlikely]]
+      return take_number(at, end);
+    const unsigned size = numbers_.add_short(word >> lead_bits_);
+    if (size == 0) [[unlikely]]
+      return take_number(at, end);
+    return at + lead_size_ + size;
+  }
+  void add_raw(std::string_view attributes) { strings_.add(attributes); }
+  void drop_last() {
+    if (kind_ == ColumnKind::kNumber) {
+      numbers_.drop_last();
+    } else {
+      strings_.drop_last();
+    }
+  }
+
+  void append_to(Bytes& out, Workspace& space) {
+    if (kind_ == ColumnKind::kNumber) {
+      numbers_.append_to(out, space);
+    } else {
+      strings_.append_to(out, space);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLeadSizeMax = 4;  ///< With a short number, no more than a word.
+
+  /// The position behind the column's name, if it stands at `at`.
+  const char* take_name(const char* at, const char* end) const {
+    if (static_cast<std::size_t>(end - at) <= name_.size() || !begins_with(at, name_)) return nullptr;
+    return at + name_.size();
+  }
+
+  [[gnu::noinline]] const char* take_number(const char* at, const char* end) {
+    at = take_name(at, end);
+    if (at == nullptr || static_cast<ValueTag>(*at) != ValueTag::kNumber) return nullptr;
+    std::uint64_t exponent = 0;
+    std::uint64_t coefficient = 0;
+    at = model::get_varint(model::get_varint(at + 1, exponent), coefficient);
+    numbers_.add(coefficient, exponent);
+    no_lead();
+    return at;
+  }
+
+  /// No word begins with it: numbers are taken one by one.
+  void no_lead() {
+    lead_mask_ = 0;
+    lead_ = 1;
+  }
+
+  const char* take_value(const char* at, const char* end) {
+    if (kind_ == ColumnKind::kRaw) return nullptr;
+    // The last one's name stands in front of it. An attribute's bytes say where it ends: it is equal if it begins so.
+    if (const std::string_view last = strings_.last(); !last.empty()) {
+      const std::string_view attribute(last.data() - name_.size(), name_.size() + last.size());
+      if (static_cast<std::size_t>(end - at) >= attribute.size() && begins_with(at, attribute)) {
+        strings_.repeat();
+        return at + attribute.size();
+      }
+    }
+    const char* const value = take_name(at, end);
+    if (value == nullptr || static_cast<ValueTag>(*value) == ValueTag::kNumber) return nullptr;
+    const char* const value_end = model::skip_value(value);
+    strings_.add({value, static_cast<std::size_t>(value_end - value)});
+    return value_end;
+  }
+
+  ColumnKind kind_ = ColumnKind::kRaw;
+  std::string_view name_;  ///< As it stands in a row; empty for kRaw.
+  std::uint32_t number_ = 0;
+  unsigned lead_size_ = 0;
+  unsigned lead_bits_ = 0;
+  std::uint64_t lead_ = 0;  ///< Name and tag of a number, and that its exponent is one byte.
+  std::uint64_t lead_mask_ = 0;
+  StringColumn strings_;  ///< kRaw, kValue.
+  NumberColumn numbers_;  ///< kNumber.
 };
 
 struct Attribute {
@@ -364,22 +677,26 @@ Attribute take_attribute(const char*& at) {
   return {{name, static_cast<std::size_t>(value - name)}, {value, static_cast<std::size_t>(at - value)}};
 }
 
+/// An encoder with more than that of either does not stay; one that stays takes a few MiB then, for each thread that
+/// encodes.
+constexpr std::size_t kEncoderRowsMax = 4'096;
+constexpr std::size_t kEncoderColumnsMax = 64;
+
+/// Encodes block after block: what it got for one serves the next, since a block of few rows takes less time than to
+/// get memory for its columns.
 class Encoder {
  public:
-  explicit Encoder(std::span<const model::RowView> rows) : rows_(rows) {}
-
-  void encode(Bytes& out) {
-    for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_, &shape_numbers_}) column->resize(rows_.size());
-    TimeFinder times;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const model::RowView& row = rows_[i];
+  void encode(std::span<const model::RowView> rows, Bytes& out) {
+    begin(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const model::RowView& row = rows[i];
       row_bytes_ += row.bytes().size();
       const model::Version version = row.version();
       log_times_[i] = version.time_and_source >> 16;
       sources_[i] = version.source().value;
       offsets_[i] = version.offset;
       flags_[i] = static_cast<unsigned char>(row.bytes()[sizeof(model::Version)]);
-      const KeyTime time = times.find(row.sort_key());
+      const KeyTime& time = time_finder_.find(row.sort_key());
       add_key(row.sort_key(), time);
       add_attributes(i, time.precision);
     }
@@ -387,79 +704,119 @@ class Encoder {
     append_to(out);
   }
 
+  std::size_t columns() const { return columns_.size(); }
+
  private:
-  void add_key(std::string_view key, const KeyTime& time) {
-    key_heads_.add(key.substr(0, time.begin));
-    if (time.precision == kNoTime) return;
+  struct Shape {
+    std::uint8_t precision = kNoTime;
+    std::vector<Column*> columns;
+  };
+  struct Look {
+    std::uint32_t rows = 0;
+    std::optional<std::uint32_t> shape;
+  };
+
+  void begin(std::span<const model::RowView> rows) {
+    rows_ = rows;
+    row_bytes_ = 0;
+    values_ = 0;
+    columns_used_ = 0;
+    shapes_.clear();
+    shape_ = 0;
+    for (Names& names : names_) {
+      names.numbers.clear();
+      names.columns.clear();
+    }
+    looks_.clear();
+    look_numbers_.clear();
+    look_texts_.clear();
+    raw_shapes_ = {};
+    head_size_ = std::string_view::npos;
+    key_heads_.clear();
+    key_tails_.clear();
+    time_finder_ = {};
+    for (Integers& times : times_) times.clear();
+    for (Integers* column : {&log_times_, &sources_, &offsets_, &flags_, &shape_numbers_}) column->resize(rows.size());
+  }
+
+  [[gnu::always_inline]] void add_key(std::string_view key, const KeyTime& time) {
+    if (time.precision == kNoTime) {
+      head_size_ = std::string_view::npos;
+      return key_heads_.add(key);
+    }
+    if (time.begin == head_size_ && ((load<std::uint64_t>(key.data()) ^ head_word_) & head_mask_) == 0) {
+      key_heads_.repeat();
+    } else {
+      add_head(key, time.begin);
+    }
     key_tails_.add(key.substr(time.end));
     times_[time.precision].push_back(static_cast<std::uint64_t>(time.value));
   }
 
-  void add_attributes(std::size_t row, std::uint8_t precision) {
-    const std::string_view attributes = rows_[row].attributes();
-    if (!fits(shape_, attributes, precision)) {
-      shape_ = shape_of(row, precision);
-      if (!fits(shape_, attributes, precision)) {  // then it is the shape of raw rows
-        fitted_.assign(1, Fitted{&columns_[shapes_[shape_].columns[0]], attributes});
-      }
-    }
+  /// Requires: a time follows. A head of a word at most is known again by that.
+  [[gnu::noinline]] void add_head(std::string_view key, std::size_t size) {
+    key_heads_.add(key.substr(0, size));
+    constexpr std::size_t kWord = sizeof head_word_;
+    head_size_ = size <= kWord ? size : std::string_view::npos;
+    head_word_ = load<std::uint64_t>(key.data());
+    head_mask_ = size < kWord ? (std::uint64_t{1} << 8 * size) - 1 : ~std::uint64_t{0};
+  }
+
+  [[gnu::always_inline]] void add_attributes(std::size_t row, std::uint8_t precision) {
+    if (!take(shape_, rows_[row].attributes(), precision)) [[unlikely]]
+      add_of_other_shape(row, precision);
     shape_numbers_[row] = shape_;
-    values_ += fitted_.size();
-    for (const Fitted& value : fitted_) {
-      if (value.column->kind == ColumnKind::kNumber) {
-        value.column->numbers.add(value.coefficient, value.exponent);
-      } else {
-        value.column->strings.add(value.bytes);
-      }
+    values_ += shapes_[shape_].columns.size();
+  }
+
+  [[gnu::noinline]] void add_of_other_shape(std::size_t row, std::uint8_t precision) {
+    shape_ = shape_of(row, precision);
+    if (!take(shape_, rows_[row].attributes(), precision)) {  // then it is the shape of raw rows
+      shapes_[shape_].columns[0]->add_raw(rows_[row].attributes());
     }
   }
 
-  /// Whether the attributes are those of a shape with a column each. Their values are then in fitted_.
-  bool fits(std::uint32_t number, std::string_view attributes, std::uint8_t precision) {
-    fitted_.clear();
+  /// Whether the attributes are those of a shape with a column each. They are then in the columns.
+  [[gnu::always_inline]] bool take(std::uint32_t number, std::string_view attributes, std::uint8_t precision) {
     if (number >= shapes_.size() || values_ > kValuesMax || shapes_[number].precision != precision) return false;
+    const std::vector<Column*>& columns = shapes_[number].columns;
     const char* at = attributes.data();
     const char* const end = at + attributes.size();
-    for (const std::uint32_t column_number : shapes_[number].columns) {
-      Column& column = columns_[column_number];
-      const std::string_view name = column.name;
-      if (column.kind == ColumnKind::kRaw || static_cast<std::size_t>(end - at) <= name.size()) return false;
-      if (!begins_with(at, name)) return false;
-      at += name.size();
-      const bool is_number = static_cast<ValueTag>(*at) == ValueTag::kNumber;
-      if (is_number != (column.kind == ColumnKind::kNumber)) return false;
-      Fitted& value = fitted_.emplace_back();
-      value.column = &column;
-      if (is_number) {
-        std::uint64_t exponent = 0;
-        std::uint64_t coefficient = 0;
-        at = model::get_varint(model::get_varint(at + 1, exponent), coefficient);
-        value.exponent = unzigzag(exponent);
-        value.coefficient = unzigzag(coefficient);
-      } else {
-        const char* const begin = at;
-        at = model::skip_value(at);
-        value.bytes = {begin, static_cast<std::size_t>(at - begin)};
-      }
+    auto column = columns.begin();
+    while (column != columns.end()) {
+      const char* const behind = (*column)->take(at, end);
+      if (behind == nullptr) break;
+      at = behind;
+      ++column;
     }
-    return at == end;
+    if (column == columns.end() && at == end) return true;
+    while (column != columns.begin()) (*--column)->drop_last();
+    return false;
   }
 
   /// The shape to put a row into. A look that has come up rarely so far, and does not in the next two rows, gets no
   /// columns: the row goes into the raw one.
   std::uint32_t shape_of(std::size_t row, std::uint8_t precision) {
-    const std::string look = look_of(row, precision);
-    Look& known = looks_[look];
-    if (known.shape && values_ <= kValuesMax) return *known.shape;
-    ++known.rows;
-    bool repeats = known.rows >= kShapeRowsMin || rows_[row].attributes().empty();
+    look_texts_.emplace_back();
+    put_look(row, precision, look_texts_.back());
+    const std::uint32_t number = look_numbers_.number_of(look_texts_.back());
+    if (number == looks_.size()) {
+      looks_.emplace_back();
+    } else {
+      look_texts_.pop_back();
+    }
+    Look& look = looks_[number];
+    if (look.shape && values_ <= kValuesMax) return *look.shape;
+    ++look.rows;
+    bool repeats = look.rows >= kShapeRowsMin || rows_[row].attributes().empty();
     for (std::size_t next = row + 1; !repeats && next < std::min(row + 3, rows_.size()); ++next) {
-      repeats = look_of(next, precision) == look;
+      put_look(next, precision, next_look_);
+      repeats = next_look_ == look_numbers_.entries()[number];
     }
     if (repeats && values_ <= kValuesMax && shapes_.size() + kNoTime + 1 < kShapesMax) {
       if (auto shape = shape_with_columns(rows_[row].attributes(), precision)) {
-        known.shape = add_shape(std::move(*shape));
-        return *known.shape;
+        look.shape = add_shape(std::move(*shape));
+        return *look.shape;
       }
     }
     std::optional<std::uint32_t>& raw = raw_shapes_[precision];
@@ -467,17 +824,14 @@ class Encoder {
     return *raw;
   }
 
-  static std::string look_of(std::string_view attributes, std::uint8_t precision) {
-    std::string look(1, static_cast<char>(precision));
+  void put_look(std::size_t row, std::uint8_t precision, Bytes& look) const {
+    look.assign(1, static_cast<char>(precision));
+    const std::string_view attributes = rows_[row].attributes();
     const char* at = attributes.data();
     while (at != attributes.data() + attributes.size()) {
       const Attribute attribute = take_attribute(at);
       look.append(attribute.name).push_back(static_cast<char>(attribute.kind()));
     }
-    return look;
-  }
-  std::string look_of(std::size_t row, std::uint8_t precision) const {
-    return look_of(rows_[row].attributes(), precision);
   }
 
   /// Nothing: there would be too many columns, or one twice.
@@ -485,21 +839,24 @@ class Encoder {
     Shape shape{precision, {}};
     const char* at = attributes.data();
     while (at != attributes.data() + attributes.size()) {
-      if (columns_.size() >= kColumnsMax - 1) return std::nullopt;  // one is kept for raw rows
+      if (columns_used_ >= kColumnsMax - 1) return std::nullopt;  // one is kept for raw rows
       const Attribute attribute = take_attribute(at);
-      const std::uint32_t column = column_of(attribute.kind(), attribute.name);
+      Column* const column = column_of(attribute.kind(), attribute.name);
       if (std::find(shape.columns.begin(), shape.columns.end(), column) != shape.columns.end()) return std::nullopt;
       shape.columns.push_back(column);
     }
     return shape;
   }
 
-  std::uint32_t column_of(ColumnKind kind, std::string_view name) {
-    std::string key(1, static_cast<char>(kind));
-    key.append(name);
-    const auto [at, added] = column_numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(columns_.size()));
-    if (added) columns_.push_back({kind, name, {}, {}});
-    return at->second;
+  Column* column_of(ColumnKind kind, std::string_view name) {
+    Names& names = names_[static_cast<std::size_t>(kind)];
+    const std::uint32_t number = names.numbers.number_of(name);
+    if (number == names.columns.size()) {
+      if (columns_used_ == columns_.size()) columns_.emplace_back();
+      names.columns.push_back(&columns_[columns_used_]);
+      names.columns.back()->begin(columns_used_++, kind, name, rows_.size());
+    }
+    return names.columns[number];
   }
 
   std::uint32_t add_shape(Shape shape) {
@@ -513,68 +870,67 @@ class Encoder {
     out.append(sizeof(std::uint64_t), '\0');
     append_varint(out, rows_.size());
     append_varint(out, row_bytes_);
-    append_varint(out, columns_.size());
-    for (const Column& column : columns_) {
-      out.push_back(static_cast<char>(column.kind));
-      append_varint(out, column.name.size());
-      out.append(column.name);
+    append_varint(out, columns_used_);
+    for (std::size_t i = 0; i < columns_used_; ++i) {
+      out.push_back(static_cast<char>(columns_[i].kind()));
+      append_varint(out, columns_[i].name().size());
+      out.append(columns_[i].name());
     }
     append_varint(out, shapes_.size());
     for (const Shape& shape : shapes_) {
       out.push_back(static_cast<char>(shape.precision));
       append_varint(out, shape.columns.size());
-      for (const std::uint32_t column : shape.columns) append_varint(out, column);
+      for (const Column* column : shape.columns) append_varint(out, column->number());
     }
     append_integers(shape_numbers_, {}, out);
     append_integers(log_times_, {}, out);
     append_integers(sources_, {}, out);
     append_integers(offsets_, log_times_, out);
     append_integers(flags_, {}, out);
-    key_heads_.append_to(out);
-    key_tails_.append_to(out);
+    key_heads_.append_to(out, space_);
+    key_tails_.append_to(out, space_);
     for (std::uint8_t precision = 0; precision < kNoTime; ++precision) {
       const Integers& times = times_[precision];
       const auto precision_of = [this](std::size_t row) { return shapes_[shape_numbers_[row]].precision; };
-      append_integers(times, reference_of(log_times_, precision, times.size(), precision_of), out);
+      append_integers(times, reference_of(log_times_, precision, times.size(), precision_of, space_.numbers), out);
     }
-    for (Column& column : columns_) {
-      column.strings.append_to(out);
-      column.numbers.append_to(out);
-    }
+    for (std::size_t i = 0; i < columns_used_; ++i) columns_[i].append_to(out, space_);
     const std::uint64_t checksum = checksum_of(std::string_view(out).substr(begin));
     std::memcpy(out.data() + begin + 1, &checksum, sizeof checksum);
   }
 
-  /// A row's value and its column.
-  struct Fitted {
-    Column* column = nullptr;
-    std::string_view bytes;
-    std::int64_t coefficient = 0;
-    std::int64_t exponent = 0;
-  };
-  struct Look {
-    std::uint32_t rows = 0;
-    std::optional<std::uint32_t> shape;
+  /// Of columns of one kind.
+  struct Names {
+    Dictionary numbers;
+    std::vector<Column*> columns;
   };
 
-  const std::span<const model::RowView> rows_;
+  std::span<const model::RowView> rows_;
   std::uint64_t row_bytes_ = 0;
   std::size_t values_ = 0;
-  std::vector<Column> columns_;
+  std::deque<Column> columns_;  ///< Those in use, and then those of blocks before.
+  std::uint32_t columns_used_ = 0;
   std::vector<Shape> shapes_;
   std::uint32_t shape_ = 0;  ///< Of the last row.
-  std::vector<Fitted> fitted_;
-  std::unordered_map<std::string, Look> looks_;
-  std::unordered_map<std::string, std::uint32_t> column_numbers_;
+  std::array<Names, 3> names_;
+  std::deque<Bytes> look_texts_;
+  Dictionary look_numbers_;
+  std::vector<Look> looks_;
+  Bytes next_look_;
   std::array<std::optional<std::uint32_t>, kNoTime + 1> raw_shapes_;
+  TimeFinder time_finder_;
   Integers shape_numbers_;
   Integers log_times_;
   Integers sources_;
   Integers offsets_;
   Integers flags_;
+  std::size_t head_size_ = 0;  ///< Of the last key, and what else it is known by.
+  std::uint64_t head_word_ = 0;
+  std::uint64_t head_mask_ = 0;
   StringColumn key_heads_;
   StringColumn key_tails_;
   std::array<Integers, kNoTime> times_;
+  Workspace space_;
 };
 
 // Decoding
@@ -614,6 +970,8 @@ char* put_three_digits(char* out, std::uint32_t value) {
 /// Writes canonical times of one precision. Those of one hour share their first characters.
 template <unsigned precision>
 class TimeWriter {
+  static constexpr std::size_t kHourSizeBytes = 14;  // 2026-06-23T09:
+
  public:
   /// Room: kCanonicalTimeSizeBytesMax and two more.
   char* put(char* out, std::int64_t value) {
@@ -836,7 +1194,9 @@ struct Piece {
 /// A longer string is not copied into pieces, of which there may be many.
 constexpr std::size_t kSharedSizeBytesMax = 256;
 
-struct ShapeReader : Shape {
+struct ShapeReader {
+  std::uint8_t precision = kNoTime;
+  std::vector<std::uint32_t> columns;
   std::size_t rows = 0;
   std::vector<Piece> pieces;
 };
@@ -923,8 +1283,10 @@ class Decoder {
       for (const ShapeReader& shape : shapes_)
         times.resize(times.size() + (shape.precision == precision ? shape.rows : 0));
       const auto precision_of = [this](std::size_t row) { return shapes_[shape_numbers_[row]].precision; };
-      const Integers reference = reference_of(log_times_, precision, times.size(), precision_of);
-      if (!take_integers(in_, times, reference)) return false;
+      Integers space;
+      if (!take_integers(in_, times, reference_of(log_times_, precision, times.size(), precision_of, space))) {
+        return false;
+      }
       const std::int64_t min = kTimeSecondsMin * (kNanosPerSecond / kUnitNs[precision]);
       const std::int64_t end = kTimeSecondsEnd * (kNanosPerSecond / kUnitNs[precision]);
       for (const std::uint64_t time : times) {
@@ -954,7 +1316,7 @@ class Decoder {
            model::kCanonicalTimeSizeBytesMax + key_tails_.longest() + attributes + kCopySlackBytes;
   }
 
-  std::size_t key_size(const Shape& shape, std::string_view head, std::string_view tail) const {
+  std::size_t key_size(const ShapeReader& shape, std::string_view head, std::string_view tail) const {
     return head.size() + (shape.precision == kNoTime ? 0 : time_size(shape.precision)) + tail.size();
   }
 
@@ -1004,7 +1366,7 @@ class Decoder {
     if (!shared.empty()) end_piece(Piece::Own::kNothing, nullptr);
   }
 
-  char* put_key(char* out, const Shape& shape, std::size_t i) {
+  char* put_key(char* out, const ShapeReader& shape, std::size_t i) {
     const bool timed = shape.precision != kNoTime;
     const std::string_view head = key_heads_.next();
     const std::string_view tail = timed ? key_tails_.next() : std::string_view();
@@ -1086,7 +1448,11 @@ model::Status not_a_block() {
 
 void encode_columns(std::span<const model::RowView> rows, Bytes& out) {
   DROVER_CHECK(!rows.empty() && rows.size() <= kColumnsRowsMax, "a block's rows are bounded");
-  Encoder(rows).encode(out);
+  // Kept by the thread for its next block: a small one takes less time than to get an encoder's memory does.
+  thread_local std::unique_ptr<Encoder> encoder;
+  if (encoder == nullptr) encoder = std::make_unique<Encoder>();
+  encoder->encode(rows, out);
+  if (rows.size() > kEncoderRowsMax || encoder->columns() > kEncoderColumnsMax) encoder.reset();
 }
 
 model::Result<ColumnsInfo> columns_info(std::string_view encoded) {

@@ -22,8 +22,7 @@ void append_signed(Bytes& out, std::uint64_t value) {
   append_varint(out, zigzagged(value));
 }
 
-/// Working memory of a call.
-using Scratch = std::vector<std::uint64_t, model::UninitializedAllocator<std::uint64_t>>;
+using Numbers = std::vector<std::uint64_t, model::UninitializedAllocator<std::uint64_t>>;
 
 /// How the residuals are packed. With what was predicted, the first byte of a column.
 enum class Packing : std::uint8_t {
@@ -33,32 +32,25 @@ enum class Packing : std::uint8_t {
   kRuns = 3,      ///< Two further columns: the values of runs, and their lengths.
 };
 
-/// What a value is predicted to be. The values are as they came or, with a reference, how far they are from it.
-enum class Predictor : std::uint8_t {
-  kNone = 0,
-  kLast = 1,  ///< The value in front.
-  kStep = 2,  ///< The value in front, and as much further as that one was.
-  kLine = 3,  ///< On a line from the first value, as steep as the column is.
+/// What a column goes along with: its values are as they came, or how far they are from that.
+enum class Along : std::uint8_t {
+  kNothing = 0,
+  kPlace = 1,      ///< A line: how many values stand in front.
+  kReference = 2,  ///< The other column, counted from its first value.
 };
 
 struct Prediction {
-  Predictor predictor = Predictor::kNone;
-  bool from_reference = false;
-  std::uint64_t first = 0;           ///< kLast: what stands in front of the first value. kStep, kLine: the first value.
-  std::uint64_t reference_rate = 0;  ///< How fast the values go when the reference goes by 1, in 1 / 2^kRateShift.
-  std::uint64_t step = 0;            ///< kStep: to the second value. kLine: per value, in 1 / 2^kRateShift.
+  bool by_last = false;  ///< Each value is predicted to be the one in front.
+  Along along = Along::kNothing;
+  std::uint64_t rate = 0;   ///< How fast the values go when what they are along goes by 1, in 1 / 2^kRateShift.
+  std::uint64_t first = 0;  ///< by_last: what stands in front of the first value.
 };
 
 constexpr unsigned kRateShift = 20;
-constexpr std::size_t kRunLengthMin = 4;  ///< Runs are tried from this mean length on.
-constexpr std::size_t kRunBits = 12;      ///< What a run mostly takes at most; a value of its own takes one at least.
 
 /// How far a rate leads in `run`.
 std::uint64_t scaled(std::uint64_t run, std::uint64_t rate) {
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(run * rate) >> kRateShift);
-}
-std::uint64_t on_line(const Prediction& prediction, std::size_t i) {
-  return prediction.first + scaled(i, prediction.step);
 }
 
 /// Writes bits, the first one lowest.
@@ -294,6 +286,35 @@ bool take_code_lengths(Input& in, CodeLengths& lengths, std::size_t& count) {
   return true;
 }
 
+// Encoding. How a column is predicted and packed is chosen by a sample of it; then each value is looked at twice, once
+// for its residual and once to be packed.
+
+/// Columns of at least so many values are coded, smaller ones fixed: a code and its table take longer to make than a
+/// few bytes are worth.
+constexpr std::size_t kCodedMin = 256;
+constexpr std::size_t kSampleMax = 32;
+
+/// A few stretches of a column: each value's place is at least 1, so that there is one in front.
+struct Sample {
+  explicit Sample(std::size_t values) {
+    constexpr std::size_t kStretch = 8;
+    const std::size_t stretches = values >= kCodedMin ? kSampleMax / kStretch : 2;
+    if (values - 1 <= kStretch * stretches) {
+      for (; size < values - 1; ++size) places[size] = static_cast<std::uint32_t>(size + 1);
+      return;
+    }
+    for (std::size_t i = 0; i < stretches; ++i) {
+      const std::size_t begin = 1 + i * (values - 1 - kStretch) / (stretches - 1);
+      for (std::size_t j = 0; j < kStretch; ++j) places[size++] = static_cast<std::uint32_t>(begin + j);
+    }
+  }
+
+  std::size_t size = 0;
+  std::array<std::uint32_t, kSampleMax> places;
+};
+
+using Residuals = std::array<std::uint64_t, kSampleMax>;
+
 /// By the smallest network of exchanges (Paeth, "Median finding on a 3×3 grid"): no branch that could be foretold
 /// badly.
 std::int64_t median_of(std::array<std::int64_t, 9> v) {
@@ -310,67 +331,9 @@ std::int64_t median_of(std::array<std::int64_t, 9> v) {
 
 /// A middle one of some of the values: good enough to begin with, whatever outliers there are.
 std::uint64_t middle_of(std::span<const std::uint64_t> values) {
-  std::array<std::int64_t, 9> sample;
-  for (std::size_t i = 0; i < 9; ++i) sample[i] = static_cast<std::int64_t>(values[i * (values.size() - 1) / 8]);
-  return static_cast<std::uint64_t>(median_of(sample));
-}
-
-/// Writes residuals [begin, begin + out.size()) of values that are as they came or differences from the reference.
-void predict(const Prediction& prediction, std::span<const std::uint64_t> values, std::size_t begin,
-             std::span<std::uint64_t> out) {
-  const std::size_t end = begin + out.size();
-  switch (prediction.predictor) {
-    case Predictor::kNone:
-      std::copy_n(values.begin() + begin, out.size(), out.begin());
-      break;
-    case Predictor::kLast:
-      if (begin == 0) out[0] = values[0] - prediction.first;
-      for (std::size_t i = std::max<std::size_t>(begin, 1); i < end; ++i) out[i - begin] = values[i] - values[i - 1];
-      break;
-    case Predictor::kStep:
-      if (begin == 0) out[0] = out[1] = 0;
-      for (std::size_t i = std::max<std::size_t>(begin, 2); i < end; ++i) {
-        out[i - begin] = values[i] - 2 * values[i - 1] + values[i - 2];
-      }
-      break;
-    case Predictor::kLine:
-      for (std::size_t i = begin; i < end; ++i) out[i - begin] = values[i] - on_line(prediction, i);
-      break;
-  }
-}
-
-/// What append_signed() takes.
-std::size_t signed_bits(std::uint64_t value) {
-  return (static_cast<std::size_t>(std::bit_width(zigzagged(value) | 1)) + 6) / 7 * 8;
-}
-
-/// About how a prediction fits, from a few stretches of the column.
-struct Fit {
-  std::size_t bits = std::numeric_limits<std::size_t>::max();  ///< That the column would take.
-  bool rises = false;                                          ///< The residuals lie on one side of 0.
-};
-
-Fit fit_of(const Prediction& prediction, std::span<const std::uint64_t> values) {
-  constexpr std::size_t kStretches = 4;
-  constexpr std::size_t kStretch = 16;
-  std::array<std::uint64_t, kStretches * kStretch> sample;
-  const std::size_t n = std::min(values.size(), sample.size());
-  if (values.size() <= sample.size()) {
-    predict(prediction, values, 0, {sample.data(), n});
-  } else {
-    for (std::size_t stretch = 0; stretch < kStretches; ++stretch) {
-      const std::size_t begin = stretch * (values.size() - kStretch) / (kStretches - 1);
-      predict(prediction, values, begin, {sample.data() + stretch * kStretch, kStretch});
-    }
-  }
-  const std::uint64_t middle = middle_of({sample.data(), n});
-  std::size_t bits = 0;
-  for (std::size_t i = 0; i < n; ++i) bits += std::bit_width(zigzagged(sample[i] - middle));
-  const bool rises = static_cast<std::size_t>(std::bit_width(zigzagged(middle))) * n > bits;
-  std::size_t head_bits = signed_bits(middle);
-  if (prediction.predictor != Predictor::kNone) head_bits += signed_bits(prediction.first);
-  if (prediction.predictor > Predictor::kLast) head_bits += signed_bits(prediction.step);
-  return {bits * values.size() / n + head_bits, rises};
+  std::array<std::int64_t, 9> some;
+  for (std::size_t i = 0; i < 9; ++i) some[i] = static_cast<std::int64_t>(values[i * (values.size() - 1) / 8]);
+  return static_cast<std::uint64_t>(median_of(some));
 }
 
 /// How far from `middle` (zigzag) half of some of the values are.
@@ -383,9 +346,9 @@ std::uint64_t middle_distance(std::span<const std::uint64_t> values, std::uint64
   return static_cast<std::uint64_t>(median_of(distances)) << 1;
 }
 
-/// How far from `middle` the values are on average, those beyond 4 * `distance` (zigzag) left aside. Around the mean
-/// of the many, values to both sides share their classes best.
-std::uint64_t mean_distance(std::span<const std::uint64_t> values, std::uint64_t middle, std::uint64_t distance) {
+/// What the values are on average, those beyond 4 * `distance` (zigzag) from `middle` left aside. Around the mean of
+/// the many, values to both sides share their classes best.
+std::uint64_t mean_near(std::span<const std::uint64_t> values, std::uint64_t middle, std::uint64_t distance) {
   const auto limit = static_cast<std::int64_t>(std::min(distance, std::uint64_t{1} << 40) * 2);
   std::int64_t sum = 0;
   std::int64_t count = 1;
@@ -395,170 +358,161 @@ std::uint64_t mean_distance(std::span<const std::uint64_t> values, std::uint64_t
     sum += near ? from_middle : 0;
     count += near ? 1 : 0;
   }
-  return static_cast<std::uint64_t>(sum / count);
+  return middle + static_cast<std::uint64_t>(sum / count);
 }
 
-/// What the values are in the middle, outliers left aside.
-std::uint64_t center_of(std::span<const std::uint64_t> values) {
-  const std::uint64_t middle = middle_of(values);
-  return middle + mean_distance(values, middle, middle_distance(values, middle));
+/// What append_signed() takes.
+std::size_t signed_bits(std::uint64_t value) {
+  return (static_cast<std::size_t>(std::bit_width(zigzagged(value) | 1)) + 6) / 7 * 8;
 }
 
-/// How much further a value of the second half is than that of the first half at the same place.
-std::int64_t rise_of(std::span<const std::uint64_t> values) {
-  const std::size_t half = values.size() / 2;
-  Scratch rises(half);
-  for (std::size_t i = 0; i < half; ++i) rises[i] = values[values.size() - half + i] - values[i];
-  return static_cast<std::int64_t>(center_of(rises));
+/// How much further a value is than that half a column in front of it. `value_at(i)`: the i-th of `size`.
+template <typename ValueAt>
+std::int64_t rise_of(std::size_t size, ValueAt&& value_at) {
+  Residuals rises;
+  const std::size_t half = size / 2;
+  const std::size_t n = std::min(half, size >= kCodedMin ? kSampleMax : kSampleMax / 2);
+  for (std::size_t i = 0; i < n; ++i) rises[i] = value_at(size - half + i * half / n) - value_at(i * half / n);
+  const std::span<const std::uint64_t> some(rises.data(), n);
+  const std::uint64_t middle = middle_of(some);
+  return static_cast<std::int64_t>(mean_near(some, middle, middle_distance(some, middle)));
 }
 
-/// In 1 / 2^kRateShift.
+/// In 1 / 2^kRateShift. What comes with its time goes at that rate, however unevenly.
 std::uint64_t rate_of(std::int64_t rise, std::int64_t run) {
   if (run == 0) return 0;
   constexpr __int128 kOne = 1 << kRateShift;
   const __int128 rate = rise * kOne / run;
-  const bool nearly_one = rate > kOne - kOne / 1024 && rate < kOne + kOne / 1024;
+  const bool nearly_one = rate > kOne - kOne / 32 && rate < kOne + kOne / 32;
   return static_cast<std::uint64_t>(nearly_one ? kOne : rate);
 }
 
-Prediction make_prediction(Predictor predictor, std::span<const std::uint64_t> values) {
-  Prediction prediction{.predictor = predictor};
-  if (predictor != Predictor::kNone) prediction.first = values[0];
-  if (predictor == Predictor::kLast) prediction.first -= values[1] - values[0];  // else a first residual like no other
-  if (predictor == Predictor::kStep) prediction.step = values[1] - values[0];
-  if (predictor == Predictor::kLine)
-    prediction.step = rate_of(rise_of(values), static_cast<std::int64_t>(values.size() - values.size() / 2));
-  return prediction;
-}
+/// How a column is written.
+struct Plan {
+  Prediction prediction;
+  bool in_runs = false;
+  std::uint64_t middle = 0;    ///< Of the residuals; the mean of most if they are to be coded.
+  std::uint64_t distance = 0;  ///< From there, of half of them (zigzag), if they are to be coded.
+};
 
-/// The best prediction without a look at the reference, and how it fits. Most columns rise or don't: a line is tried
-/// for the first ones only.
-std::pair<Prediction, Fit> best_prediction(std::span<const std::uint64_t> values) {
-  Prediction best = make_prediction(Predictor::kNone, values);
-  Fit best_fit = fit_of(best, values);
-  const auto try_out = [&](Predictor predictor) {
-    const Prediction prediction = make_prediction(predictor, values);
-    const Fit fit = fit_of(prediction, values);
-    if (fit.bits >= best_fit.bits) return false;
-    best_fit = fit;
-    best = prediction;
-    return true;
+/// Chooses a plan by what a sample would take in each.
+class Planner {
+ public:
+  Planner(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference)
+      : values_(values), sample_(values.size()) {
+    try_out({}, reference.empty(), [values](std::size_t i) { return values[i]; });
+    const bool rises = rises_;
+    if (!reference.empty()) {
+      const auto run = rise_of(values.size(), [reference](std::size_t i) { return reference[i]; });
+      const std::uint64_t rate = rate_of(rise(), run);
+      try_out({.along = Along::kReference, .rate = rate}, true, [values, reference, rate](std::size_t i) {
+        return values[i] - scaled(reference[i] - reference[0], rate);
+      });
+    } else if (rises && values.size() >= kCodedMin) {
+      const std::uint64_t rate = rate_of(rise(), static_cast<std::int64_t>(values.size() - values.size() / 2));
+      try_out({.along = Along::kPlace, .rate = rate}, true,
+              [values, rate](std::size_t i) { return values[i] - scaled(i, rate); });
+    }
+  }
+
+  Plan plan() {
+    if (values_.size() >= kCodedMin) {
+      const std::span<const std::uint64_t> residuals(best_->data(), sample_.size);
+      plan_.distance = middle_distance(residuals, plan_.middle);
+      plan_.middle = mean_near(residuals, plan_.middle, plan_.distance);
+    }
+    // What stands in front of the first value, so that its residual is no other than the rest.
+    if (plan_.prediction.by_last) plan_.prediction.first = values_[0] - plan_.middle;
+    return plan_;
+  }
+
+ private:
+  std::int64_t rise() const {
+    return rise_of(values_.size(), [this](std::size_t i) { return values_[i]; });
+  }
+
+  /// By the last value and, `as_is`, without it.
+  template <typename ValueAt>
+  void try_out(Prediction prediction, bool as_is, ValueAt&& value_at) {
+    if (as_is) {
+      for (std::size_t i = 0; i < sample_.size; ++i) (*next_)[i] = value_at(sample_.places[i]);
+      rate_plan(prediction);
+    }
+    prediction.by_last = true;
+    for (std::size_t i = 0; i < sample_.size; ++i) {
+      (*next_)[i] = value_at(sample_.places[i]) - value_at(sample_.places[i] - 1);
+    }
+    rate_plan(prediction);
+  }
+
+  void rate_plan(const Prediction& prediction) {
+    constexpr std::size_t kRunBits = 14;  // what a run mostly takes
+    const std::size_t n = sample_.size;
+    const Residuals& residuals = *next_;
+    const std::uint64_t middle = middle_of({residuals.data(), n});
+    const auto bits_of = [middle](std::uint64_t residual) {  // one at least
+      return static_cast<std::size_t>(std::bit_width(zigzagged(residual - middle) | 1));
+    };
+    std::size_t bits = bits_of(residuals[0]);
+    std::size_t runs = 0;  // behind the first one
+    for (std::size_t i = 1; i < n; ++i) {
+      bits += bits_of(residuals[i]);
+      runs += residuals[i] != residuals[i - 1] && sample_.places[i] - sample_.places[i - 1] == 1 ? 1 : 0;
+    }
+    rises_ = static_cast<std::size_t>(std::bit_width(zigzagged(middle))) * n > bits;
+    const std::size_t bits_in_runs = runs * kRunBits;
+    const bool in_runs = bits_in_runs < bits;
+    std::size_t size = (in_runs ? bits_in_runs : bits) * values_.size() / n + signed_bits(middle);
+    if (prediction.by_last) size += signed_bits(values_[0]);
+    if (prediction.along != Along::kNothing) size += signed_bits(prediction.rate);
+    if (size >= best_bits_) return;
+    best_bits_ = size;
+    plan_ = {prediction, in_runs, middle, 0};
+    std::swap(best_, next_);
+  }
+
+  const std::span<const std::uint64_t> values_;
+  const Sample sample_;
+  Residuals residuals_[2];
+  Residuals* best_ = &residuals_[0];
+  Residuals* next_ = &residuals_[1];
+  std::size_t best_bits_ = std::numeric_limits<std::size_t>::max();
+  bool rises_ = false;  ///< The residuals of the last one tried lie on one side of 0.
+  Plan plan_;
+};
+
+/// Calls `use(i, residual)` of each value in order.
+template <typename Use>
+void for_each_residual(const Prediction& prediction, std::span<const std::uint64_t> values,
+                       std::span<const std::uint64_t> reference, Use&& use) {
+  const auto walk = [&](auto&& value_at) {
+    if (prediction.by_last) {
+      std::uint64_t last = prediction.first;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::uint64_t value = value_at(i);
+        use(i, value - last);
+        last = value;
+      }
+    } else {
+      for (std::size_t i = 0; i < values.size(); ++i) use(i, value_at(i));
+    }
   };
-  if (!try_out(Predictor::kLast)) return {best, best_fit};
-  const bool rises = best_fit.rises;
-  try_out(Predictor::kStep);
-  if (rises) try_out(Predictor::kLine);
-  return {best, best_fit};
+  const std::uint64_t rate = prediction.rate;
+  if (prediction.along == Along::kNothing) {
+    walk([&](std::size_t i) { return values[i]; });
+  } else if (prediction.along == Along::kPlace) {
+    walk([&](std::size_t i) { return values[i] - scaled(i, rate); });
+  } else {
+    const std::uint64_t first = reference[0];
+    walk([&](std::size_t i) { return values[i] - scaled(reference[i] - first, rate); });
+  }
 }
 
 void append_head(Packing packing, const Prediction& prediction, Bytes& out) {
-  out.push_back(static_cast<char>(static_cast<unsigned>(packing) | static_cast<unsigned>(prediction.predictor) << 2 |
-                                  (prediction.from_reference ? 16 : 0)));
-  if (prediction.from_reference) append_signed(out, prediction.reference_rate);
-  if (prediction.predictor == Predictor::kNone) return;
-  append_signed(out, prediction.first);
-  if (prediction.predictor != Predictor::kLast) append_signed(out, prediction.step);
-}
-
-void append_fixed(std::span<const std::uint64_t> residuals, std::uint64_t least, unsigned width, Bytes& out) {
-  append_signed(out, least);
-  out.push_back(static_cast<char>(width));
-  const std::size_t begin = out.size();
-  out.resize(begin + residuals.size() * width / 8 + 1 + sizeof(std::uint64_t));
-  BitWriter bits(out.data() + begin);
-  for (const std::uint64_t value : residuals) bits.put_wide(value - least, width);
-  out.resize(static_cast<std::size_t>(bits.finish() - out.data()));
-}
-
-/// A column whose residuals are packed by size classes.
-struct Coded {
-  std::uint64_t middle = 0;
-  unsigned cut = 0;  ///< Low bits that are no part of the class.
-  std::size_t classes = 0;
-  CodeLengths lengths;
-  model::ByteBuffer class_numbers;  ///< Of each residual, as a byte.
-  std::size_t size_bytes = 0;       ///< About, of everything.
-};
-
-void plan_coded(std::span<const std::uint64_t> residuals, Coded& coded) {
-  coded.middle = center_of(residuals);
-  const auto width = static_cast<unsigned>(std::bit_width(middle_distance(residuals, coded.middle)));
-  coded.cut = width > kClassBits + 1 ? width - kClassBits - 1 : 0;
-
-  std::array<std::uint32_t, kClassesMax> counts{};
-  coded.class_numbers.resize(residuals.size());
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    const std::uint64_t size = zigzagged(residuals[i] - coded.middle) >> coded.cut;
-    const std::size_t number = size < kNearClasses.size() ? kNearClasses[size] : class_of(size);
-    coded.class_numbers[i] = static_cast<char>(number);
-    ++counts[number];
-  }
-  coded.classes = kClassesMax;
-  while (counts[coded.classes - 1] == 0) --coded.classes;
-  make_code_lengths({counts.data(), coded.classes}, coded.lengths);
-  std::size_t bits = 0;
-  for (std::size_t i = 0; i < coded.classes; ++i) {
-    bits += counts[i] * (std::size_t{coded.lengths[i]} + size_class(i).bits + coded.cut);
-  }
-  coded.size_bytes = bits / 8 + coded.classes / 2 + 6;
-}
-
-/// Values take turns in two strings of bits, so that a decoder can read both at a time.
-void append_coded(std::span<const std::uint64_t> residuals, const Coded& coded, Bytes& out) {
-  append_signed(out, coded.middle);
-  out.push_back(static_cast<char>(coded.cut));
-  append_code_lengths({coded.lengths.data(), coded.classes}, out);
-  struct Code {
-    std::uint32_t bits;
-    std::uint8_t length;
-    std::uint8_t more;
-  };
-  std::array<Code, kClassesMax> codes;
-  for_each_code({coded.lengths.data(), coded.classes}, [&](std::size_t i, unsigned length, std::uint32_t bits) {
-    codes[i] = {bits, static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(size_class(i).bits + coded.cut)};
-  });
-  model::ByteBuffer lane(residuals.size() / 2 * 9 + 32);
-  for (std::size_t turn = 0; turn < 2; ++turn) {
-    BitWriter bits(lane.data());
-    for (std::size_t i = turn; i < residuals.size(); i += 2) {
-      const Code& code = codes[static_cast<std::uint8_t>(coded.class_numbers[i])];
-      const std::uint64_t more = low_bits(zigzagged(residuals[i] - coded.middle), code.more);
-      if (code.more + code.length <= 56) {
-        bits.put(code.bits | more << code.length, code.length + code.more);
-      } else {
-        bits.put(code.bits, code.length);
-        bits.put_wide(more, code.more);
-      }
-    }
-    const auto size = static_cast<std::size_t>(bits.finish() - lane.data());
-    append_varint(out, size);
-    out.append(lane.data(), size);
-  }
-}
-
-std::size_t runs_of(std::span<const std::uint64_t> values) {
-  std::size_t runs = 1;
-  for (std::size_t i = 1; i < values.size(); ++i) runs += values[i] != values[i - 1] ? 1 : 0;
-  return runs;
-}
-
-void append_column(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs,
-                   Bytes& out);
-
-void append_runs(std::span<const std::uint64_t> values, const Prediction& prediction, Bytes& out) {
-  Scratch heads;
-  Scratch lengths;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i == 0 || values[i] != values[i - 1]) {
-      heads.push_back(values[i]);
-      lengths.push_back(0);
-    }
-    ++lengths.back();
-  }
-  append_head(Packing::kRuns, prediction, out);
-  append_varint(out, heads.size());
-  append_column(heads, {}, true, out);
-  append_column(lengths, {}, true, out);
+  out.push_back(static_cast<char>(static_cast<unsigned>(packing) | (prediction.by_last ? 4u : 0u) |
+                                  static_cast<unsigned>(prediction.along) << 3));
+  if (prediction.along != Along::kNothing) append_signed(out, prediction.rate);
+  if (prediction.by_last) append_signed(out, prediction.first);
 }
 
 void append_constant(std::uint64_t value, const Prediction& prediction, Bytes& out) {
@@ -566,68 +520,165 @@ void append_constant(std::uint64_t value, const Prediction& prediction, Bytes& o
   append_signed(out, value);
 }
 
-/// Residuals in the smaller of the two packings that say each one.
-void append_each(std::span<const std::uint64_t> residuals, const Prediction& prediction, Bytes& out) {
+/// Working memory, kept from call to call: to get it anew would take as long as a small column does.
+struct Workspace {
+  Numbers residuals;
+  Numbers heads;  ///< Of runs.
+  Numbers lengths;
+  model::ByteBuffer classes;  ///< Of each residual.
+  std::array<model::ByteBuffer, 2> lanes;
+};
+/// No larger ones are kept.
+constexpr std::size_t kWorkspaceValuesMax = 8'192;
+
+void append_fixed(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                  const Prediction& prediction, Workspace& space, Bytes& out) {
+  space.residuals.resize(values.size());
+  std::uint64_t* const residuals = space.residuals.data();
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::int64_t most = std::numeric_limits<std::int64_t>::min();
-  for (const std::uint64_t value : residuals) {
-    least = std::min(least, static_cast<std::int64_t>(value));
-    most = std::max(most, static_cast<std::int64_t>(value));
-  }
+  for_each_residual(prediction, values, reference, [&](std::size_t i, std::uint64_t residual) {
+    residuals[i] = residual;
+    least = std::min(least, static_cast<std::int64_t>(residual));
+    most = std::max(most, static_cast<std::int64_t>(residual));
+  });
   const auto base = static_cast<std::uint64_t>(least);
   const auto width = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(most) - base));
-  Coded coded;
-  plan_coded(residuals, coded);
-  if (coded.size_bytes < residuals.size() * width / 8 + 4) {
-    append_head(Packing::kCoded, prediction, out);
-    append_coded(residuals, coded, out);
+  if (width == 0) return append_constant(base, prediction, out);
+  append_head(Packing::kFixed, prediction, out);
+  append_signed(out, base);
+  out.push_back(static_cast<char>(width));
+  const std::size_t begin = out.size();
+  out.resize(begin + values.size() * width / 8 + 1 + sizeof(std::uint64_t));
+  BitWriter bits(out.data() + begin);
+  if (width <= 56) {
+    for (std::size_t i = 0; i < values.size(); ++i) bits.put(residuals[i] - base, width);
   } else {
-    append_head(Packing::kFixed, prediction, out);
-    append_fixed(residuals, base, width, out);
+    for (std::size_t i = 0; i < values.size(); ++i) bits.put_wide(residuals[i] - base, width);
+  }
+  out.resize(static_cast<std::size_t>(bits.finish() - out.data()));
+}
+
+/// Values take turns in two strings of bits, so that a decoder can read both at a time.
+void append_coded(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, const Plan& plan,
+                  Workspace& space, Bytes& out) {
+  const auto width = static_cast<unsigned>(std::bit_width(plan.distance));
+  const unsigned cut = width > kClassBits + 1 ? width - kClassBits - 1 : 0;
+  space.residuals.resize(values.size());
+  space.classes.resize(values.size());
+  std::uint64_t* const sizes = space.residuals.data();
+  char* const classes = space.classes.data();
+  std::array<std::uint32_t, kClassesMax> counts{};
+  const std::uint64_t middle = plan.middle;
+  for_each_residual(plan.prediction, values, reference, [=, &counts](std::size_t i, std::uint64_t residual) {
+    const std::uint64_t size = zigzagged(residual - middle);
+    const std::uint64_t near = size >> cut;
+    const std::size_t number = near < kNearClasses.size() ? kNearClasses[near] : class_of(near);
+    sizes[i] = size;
+    classes[i] = static_cast<char>(number);
+    ++counts[number];
+  });
+  std::size_t used = kClassesMax;
+  while (counts[used - 1] == 0) --used;
+  CodeLengths lengths;
+  make_code_lengths({counts.data(), used}, lengths);
+
+  append_head(Packing::kCoded, plan.prediction, out);
+  append_signed(out, middle);
+  out.push_back(static_cast<char>(cut));
+  append_code_lengths({lengths.data(), used}, out);
+  struct Code {
+    std::uint64_t mask;  ///< Of the bits behind the code.
+    std::uint32_t bits;
+    std::uint8_t length;
+    std::uint8_t size_bits;  ///< Of both.
+  };
+  std::array<Code, kClassesMax> codes;
+  unsigned size_bits_max = 0;
+  for_each_code({lengths.data(), used}, [&](std::size_t i, unsigned length, std::uint32_t bits) {
+    const unsigned more = size_class(i).bits + cut;
+    codes[i] = {(std::uint64_t{1} << more) - 1, bits, static_cast<std::uint8_t>(length),
+                static_cast<std::uint8_t>(length + more)};
+    size_bits_max = std::max(size_bits_max, length + more);
+  });
+  const auto code_at = [&](std::size_t i) __attribute__((always_inline)) {
+    return codes[static_cast<std::uint8_t>(classes[i])];
+  };
+  const auto bits_at = [&](std::size_t i, const Code& code) __attribute__((always_inline)) {
+    return code.bits | (sizes[i] & code.mask) << code.length;
+  };
+  const auto put = [&](BitWriter& bits, std::size_t i) {
+    const Code code = code_at(i);
+    if (code.size_bits <= 56) return bits.put(bits_at(i, code), code.size_bits);
+    bits.put(code.bits, code.length);
+    bits.put_wide(sizes[i] & code.mask, code.size_bits - code.length);
+  };
+  const auto put_two = [&](BitWriter & bits, std::size_t i, std::size_t j) __attribute__((always_inline)) {
+    const Code first = code_at(i);
+    const Code second = code_at(j);
+    bits.put(bits_at(i, first) | bits_at(j, second) << first.size_bits, first.size_bits + second.size_bits);
+  };
+  for (model::ByteBuffer& lane : space.lanes) lane.resize(values.size() / 2 * 10 + 32);
+  BitWriter even(space.lanes[0].data());
+  BitWriter odd(space.lanes[1].data());
+  std::size_t at = 0;
+  if (size_bits_max <= 28) {
+    for (; at + 3 < values.size(); at += 4) {
+      put_two(even, at, at + 2);
+      put_two(odd, at + 1, at + 3);
+    }
+  }
+  for (; at < values.size(); ++at) put(at % 2 == 0 ? even : odd, at);
+  const char* const ends[] = {even.finish(), odd.finish()};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto size = static_cast<std::size_t>(ends[i] - space.lanes[i].data());
+    append_varint(out, size);
+    out.append(space.lanes[i].data(), size);
   }
 }
 
-void append_column(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs,
-                   Bytes& out) {
-  if (values.empty()) return;
-  if (std::memcmp(values.data(), values.data() + 1, (values.size() - 1) * sizeof values[0]) == 0) {
-    return append_constant(values[0], {}, out);
-  }
-  auto [prediction, fit] = best_prediction(values);
-  Scratch differences;
-  if (!reference.empty()) {
-    differences.resize(values.size());
-    const std::uint64_t rate = rate_of(rise_of(values), rise_of(reference));
-    for (std::size_t i = 0; i < values.size(); ++i)
-      differences[i] = values[i] - scaled(reference[i] - reference[0], rate);
-    if (auto [other, other_fit] = best_prediction(differences); other_fit.bits + signed_bits(rate) < fit.bits) {
-      prediction = other;
-      prediction.from_reference = true;
-      prediction.reference_rate = rate;
-    }
-  }
-  Scratch residuals(values.size());
-  predict(prediction, prediction.from_reference ? differences : values, 0, residuals);
-  const std::size_t runs = runs_of(residuals);
-  if (runs == 1) return append_constant(residuals[0], prediction, out);
-
-  const std::size_t value_runs = runs_of(values);
-  const std::size_t fewest_runs = std::min(value_runs, runs);
-  const bool try_runs = !in_runs && fewest_runs * kRunLengthMin <= values.size();
-  const bool only_runs = try_runs && fewest_runs * kRunBits <= values.size();
-  const std::size_t begin = out.size();
-  if (!only_runs) append_each(residuals, prediction, out);
-  if (!try_runs) return;
-  Bytes as_runs;
-  if (runs < value_runs) {
-    append_runs(residuals, prediction, as_runs);
+void append_each(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, const Plan& plan,
+                 Workspace& space, Bytes& out) {
+  if (values.size() >= kCodedMin) {
+    append_coded(values, reference, plan, space, out);
   } else {
-    append_runs(values, {}, as_runs);
+    append_fixed(values, reference, plan.prediction, space, out);
   }
-  if (only_runs || as_runs.size() < out.size() - begin) {
-    out.resize(begin);
-    out.append(as_runs);
+}
+
+/// Of runs, which have none in them.
+void append_part(std::span<const std::uint64_t> values, Workspace& space, Bytes& out) {
+  if (values.size() == 1) return append_constant(values[0], {}, out);
+  append_each(values, {}, Planner(values, {}).plan(), space, out);
+}
+
+/// False, and nothing is done: they are too many.
+bool append_runs(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                 const Prediction& prediction, Workspace& space, Bytes& out) {
+  space.heads.resize(values.size());
+  space.lengths.resize(values.size());
+  std::size_t runs = 0;
+  std::size_t begin = 0;
+  std::uint64_t head = 0;
+  for_each_residual(prediction, values, reference, [&](std::size_t i, std::uint64_t residual) {
+    if (i > 0 && residual == head) return;
+    if (i > 0) space.lengths[runs++] = i - begin;
+    space.heads[runs] = head = residual;
+    begin = i;
+  });
+  space.lengths[runs++] = values.size() - begin;
+  if (runs == 1) return append_constant(head, prediction, out), true;
+  if (runs * 2 > values.size()) return false;
+  append_head(Packing::kRuns, prediction, out);
+  append_varint(out, runs);
+  append_part({space.heads.data(), runs}, space, out);
+  const std::span<const std::uint64_t> lengths(space.lengths.data(), runs);
+  if (runs < kCodedMin) {
+    append_fixed(lengths, {}, {}, space, out);  // nothing foretells them
+  } else {
+    append_part(lengths, space, out);
   }
+  return true;
 }
 
 // Decoding: a packing gives the residuals, and a second pass makes values of them in place.
@@ -745,7 +796,7 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
 bool take_runs(Input& in, std::span<std::uint64_t> values) {
   std::uint64_t runs = 0;
   if (!in.take_varint(runs) || runs > values.size()) return false;
-  Scratch columns(2 * runs);
+  Numbers columns(2 * runs);
   const std::span<std::uint64_t> heads(columns.data(), runs);
   const std::span<std::uint64_t> lengths(columns.data() + runs, runs);
   if (!take_column(in, heads, {}, true) || !take_column(in, lengths, {}, true)) return false;
@@ -758,31 +809,28 @@ bool take_runs(Input& in, std::span<std::uint64_t> values) {
   return at == values.size();
 }
 
-void restore(const Prediction& prediction, std::span<std::uint64_t> values) {
-  if (prediction.predictor == Predictor::kLast) {
+void restore(const Prediction& prediction, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference) {
+  if (prediction.by_last) {
     std::uint64_t last = prediction.first;
     for (std::uint64_t& value : values) value = last += value;
-  } else if (prediction.predictor == Predictor::kStep) {
-    std::uint64_t step = prediction.step;
-    std::uint64_t last = prediction.first - step;
-    for (std::uint64_t& value : values) {
-      step += value;
-      value = last += step;
-    }
-  } else if (prediction.predictor == Predictor::kLine) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += on_line(prediction, i);
+  }
+  if (prediction.along == Along::kPlace) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += scaled(i, prediction.rate);
+  } else if (prediction.along == Along::kReference) {
+    const std::uint64_t first = reference[0];
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += scaled(reference[i] - first, prediction.rate);
   }
 }
 
 bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std::uint64_t> reference, bool in_runs) {
   if (values.empty()) return true;
   std::uint8_t head = 0;
-  if (!in.take_byte(head) || head > 31) return false;
+  if (!in.take_byte(head) || head >> 3 > static_cast<std::uint8_t>(Along::kReference)) return false;
   const auto packing = static_cast<Packing>(head & 3);
-  Prediction prediction{.predictor = static_cast<Predictor>(head >> 2 & 3), .from_reference = (head & 16) != 0};
-  if (prediction.from_reference && (reference.empty() || !in.take_signed(prediction.reference_rate))) return false;
-  if (prediction.predictor != Predictor::kNone && !in.take_signed(prediction.first)) return false;
-  if (prediction.predictor > Predictor::kLast && !in.take_signed(prediction.step)) return false;
+  Prediction prediction{.by_last = (head & 4) != 0, .along = static_cast<Along>(head >> 3)};
+  if (prediction.along == Along::kReference && reference.empty()) return false;
+  if (prediction.along != Along::kNothing && !in.take_signed(prediction.rate)) return false;
+  if (prediction.by_last && !in.take_signed(prediction.first)) return false;
   bool right = false;
   switch (packing) {
     case Packing::kConstant: {
@@ -801,20 +849,24 @@ bool take_column(Input& in, std::span<std::uint64_t> values, std::span<const std
       right = !in_runs && take_runs(in, values);
       break;
   }
-  if (!right) return false;
-  restore(prediction, values);
-  if (prediction.from_reference) {
-    const std::uint64_t first = reference[0];
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] += scaled(reference[i] - first, prediction.reference_rate);
-  }
-  return true;
+  if (right) restore(prediction, values, reference);
+  return right;
 }
 
 }  // namespace
 
 void append_integers(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference, Bytes& out) {
-  append_column(values, reference, false, out);
+  if (values.empty()) return;
+  if (std::memcmp(values.data(), values.data() + 1, (values.size() - 1) * sizeof values[0]) == 0) {
+    return append_constant(values[0], {}, out);
+  }
+  // Kept by the thread: columns are written one after the other, and many are small.
+  thread_local Workspace space;
+  const Plan plan = Planner(values, reference).plan();
+  if (!plan.in_runs || !append_runs(values, reference, plan.prediction, space, out)) {
+    append_each(values, reference, plan, space, out);
+  }
+  if (values.size() > kWorkspaceValuesMax) space = {};
 }
 
 bool take_constant(Input& in, std::uint64_t& value) {

@@ -200,6 +200,54 @@ TEST(Columns, TimesOfEveryPrecisionComeBack) {
   }
 }
 
+TEST(Columns, TimesOfOtherMinutesDaysAndHeadsComeBack) {
+  std::vector<Bytes> rows;
+  for (const char* head : {"", "TS#", "TT#", "12345678", "123456789"}) {
+    for (const TimePrecision precision : {TimePrecision::kMillis, TimePrecision::kSeconds}) {
+      for (int i = 0; i < 400; ++i) {
+        const std::string time = model::format_time({(kFirstMs + i * i * 6'007) * 1'000'000}, precision);
+        rows.push_back(make_row(head + time + (i % 7 == 3 ? "#" : ""), Attributes().number(1, i, 0)));
+        if (i % 100 == 50) rows.push_back(make_row(head, Attributes().number(1, i, 0)));
+      }
+    }
+  }
+  expect_same(rows);
+}
+
+// Goal: what is taken as a time since it stands where one stood in the key in front is one.
+TEST(Columns, ATimeWithAnyByteChangedComesBack) {
+  for (const TimePrecision precision : {TimePrecision::kMillis, TimePrecision::kSeconds, TimePrecision::kNanos}) {
+    std::vector<Bytes> rows;
+    const std::string right = time_key(kFirstMs, precision);
+    for (std::size_t at = 0; at < right.size(); ++at) {
+      for (const char byte : {'0', '5', '6', '9', ':', '.', '/', 'Z', 'T', '\0', '\x3a', '\x7f', '\xb0', '\xff'}) {
+        std::string changed = right;
+        changed[at] = byte;
+        rows.push_back(make_row(right, Attributes().number(1, 1, 0)));
+        rows.push_back(make_row(changed, Attributes().number(1, 1, 0)));
+        rows.push_back(make_row(changed.substr(0, at), Attributes().number(1, 1, 0)));
+      }
+    }
+    expect_same(rows);
+  }
+}
+
+TEST(Columns, NumbersAndTextsOfAllLengthsComeBackSideBySide) {
+  std::vector<Bytes> rows;
+  for (int i = 0; i < 500; ++i) {
+    Attributes attributes;
+    attributes.number(1, i < 250 ? i : std::int64_t{1} << i % 62, -(i % 3))
+        .number(300, i * 4'001 - 1'000'000, 0)
+        .number(70'000, i, i == 400 ? 70 : -1)
+        .text(4, i % 90 < 45 ? "a" : "b");
+    // Rows of a shape up to their last attribute.
+    if (i % 40 == 17) attributes.text(5, "more");
+    if (i % 40 != 31) attributes.number(3'000'000, 61 * i, -1);
+    rows.push_back(make_row(time_key(kFirstMs + i), attributes));
+  }
+  expect_same(rows);
+}
+
 TEST(Columns, WhatOnlyLooksLikeATimeComesBack) {
   std::vector<Bytes> rows;
   for (const char* key :
