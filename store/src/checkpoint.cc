@@ -228,7 +228,7 @@ void Restorer::note_damage(std::string_view partition_key, const std::string& wh
 
 /// Fills pending_, in order. RocksDB's own damage ends it.
 model::Status Restorer::read_tails() {
-  const model::Status status =
+  model::Status status =
       disk_.visit(Family::kTails, tails_key(from_.id, from_.range.begin), tails_key(from_.id, from_.range.end),
                   [&](std::string_view, std::string_view value) {
                     DiskReader in(value);
@@ -306,7 +306,7 @@ void Restorer::take_around_damage(const Pending& pending, const model::Bytes& be
 }
 
 model::Status Restorer::run() {
-  const model::Status tails = read_tails();
+  model::Status tails = read_tails();
   model::Bytes begin = segment_begin_key(from_.id, from_.range.begin);
   const model::Bytes end = segment_begin_key(from_.id, from_.range.end);
   for (;;) {

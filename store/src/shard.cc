@@ -390,6 +390,13 @@ TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, co
   }
 }
 
+bool TableShard::offer(Delivery&& delivery) {
+  counters_.batches_in_hand.fetch_add(1, std::memory_order_acq_rel);
+  if (Shard::offer(std::move(delivery))) return true;
+  counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel);  // the inbox is full: others are in hand
+  return false;
+}
+
 bool TableShard::offer(ItemWrite&& write) {
   shared_.writes_waiting.fetch_add(1, std::memory_order_acq_rel);
   if (!writes_.try_push(std::move(write))) {
@@ -434,7 +441,10 @@ bool TableShard::has_work() const {
 }
 
 void TableShard::drop_all() {
-  for (Delivery delivery; inbox_.try_pop(delivery);) shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  for (Delivery delivery; inbox_.try_pop(delivery);) {
+    counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel);
+    shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  }
   for (ItemWrite write; writes_.try_pop(write);) {
     write.done(table_gone());
     shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);
@@ -454,7 +464,9 @@ void TableShard::run() {
   shared_.in_flight.fetch_add(1);
   auto acknowledgement = std::make_shared<Acknowledgement>();
   const bool writes = !shared_.holding.load() && apply_writes(acknowledgement) > 0;
-  if (Delivery delivery; inbox_.try_pop(delivery)) {
+  Delivery delivery;
+  const bool stream = inbox_.try_pop(delivery);
+  if (stream) {
     for_each_row(delivery.batch, [this](Collection& collection, std::string_view row) { apply(collection, row); });
     ++applied;
   }
@@ -466,9 +478,10 @@ void TableShard::run() {
   count_ = {};
   publish_stats();
   send_index_entries(std::move(acknowledgement));
+  const bool last = stream && counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel) == 1;
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
   deliver();
-  if (carried || writes || !has_work() || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
+  if (carried || writes || last || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
 }
 
 /// Takes API writes, so many that a batch is never far behind them; returns how many.

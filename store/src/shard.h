@@ -171,9 +171,9 @@ class Shard {
 class TableShard;
 
 /// An index shard hears from every shard of its table: its inbox holds this many times a table shard's.
-inline constexpr std::size_t kIndexInboxFactor = 8;
+inline constexpr std::size_t kIndexInboxFactor = 32;
 /// A table shard that never rests has its indexes apply what they were sent after this many turns.
-inline constexpr std::uint32_t kTurnsPerFlush = 8;
+inline constexpr std::uint32_t kTurnsPerFlush = 32;
 
 /// A shard of a global index: merges what the table's shards send, a whole inbox at a time. Deliveries gather until
 /// half of it is full or a sender asks for a turn: the more a merge brings, the fewer blocks are built for each row.
@@ -236,6 +236,8 @@ class Stamps {
 
 /// Counters of one table's stream rows. Statistics: relaxed.
 struct TableCounters {
+  /// Stream batches that wait or are being applied: the last one has the indexes flushed.
+  std::atomic<std::int64_t> batches_in_hand{0};
   std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0};
 };
 
@@ -247,6 +249,7 @@ class TableShard final : public Shard {
   ~TableShard() override { drop_all(); }
 
   using Shard::offer;
+  bool offer(Delivery&& delivery);
   void restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) override;
   /// Of a durable store: under which number the log knows the table. Call before anything is offered.
   void set_table_id(std::uint32_t id) { table_id_ = id; }

@@ -328,7 +328,8 @@ model::Status ShardedStore::read_meta() {
   std::uint64_t cut = 0;
   std::string damage;
   bool empty = true;
-  const model::LockGuard lock(mutex_);
+  std::uint64_t next_table = 1;
+  std::vector<std::pair<model::TableSchema, MemoryTable::Identity>> found;
   const model::Status status = disk_->visit(Family::kMeta, {}, {}, [&](std::string_view key, std::string_view value) {
     empty = false;
     const auto number_behind = [&key](std::string_view prefix, auto number) -> std::optional<decltype(number)> {
@@ -342,7 +343,7 @@ model::Status ShardedStore::read_meta() {
     } else if (key == kCutKey) {
       cut = in.varint();
     } else if (key == kNextTableKey) {
-      next_table_id_ = static_cast<std::uint32_t>(in.varint());
+      next_table = in.varint();
     } else if (const auto id = number_behind(kNamePrefix, std::uint32_t{})) {
       if (shared_.names.intern(value).value != *id) damage = "attribute name " + std::to_string(*id);
     } else if (const auto source = number_behind(kSourcePrefix, std::uint16_t{})) {
@@ -353,7 +354,7 @@ model::Status ShardedStore::read_meta() {
       const auto created_ms = static_cast<std::int64_t>(in.varint());
       const auto schema = decode_schema(in.bytes());
       if (schema) {
-        tables_.emplace(schema->name, MemoryTable::make(shared_, *schema, {*table, created_ms}));
+        found.emplace_back(*schema, MemoryTable::Identity{*table, created_ms});
       } else {
         damage = "table " + std::to_string(*table);
       }
@@ -369,6 +370,11 @@ model::Status ShardedStore::read_meta() {
   if (damage.empty() && !empty && format == 0) damage = "the format's number";
   if (!damage.empty()) return model::invalid(disk_->directory() + ": damaged: " + damage + "; restore a backup");
   recovery_.cut = static_cast<std::uint32_t>(cut);
+  const model::LockGuard lock(mutex_);
+  next_table_id_ = static_cast<std::uint32_t>(next_table);
+  for (const auto& [schema, identity] : found) {
+    tables_.emplace(schema.name, MemoryTable::make(shared_, schema, identity));
+  }
   interval_ = recovery_.cut + 1;
   if (!empty) return {};
   DiskBatch batch;

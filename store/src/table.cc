@@ -227,8 +227,9 @@ std::vector<MemoryTable::Restorable> MemoryTable::restorables() {
   std::vector<Restorable> found;
   std::uint16_t number = 0;
   const auto add = [&](const partitioner::ShardMap& map, const auto& shards) {
-    for (std::uint16_t i = 0; i < shards.size(); ++i) {
-      found.push_back({{identity_.id, number}, map.range(partitioner::ShardId{i}), shards[i].get()});
+    std::uint16_t shard = 0;
+    for (const auto& each : shards) {
+      found.push_back({{identity_.id, number}, map.range(partitioner::ShardId{shard++}), each.get()});
     }
     ++number;
   };

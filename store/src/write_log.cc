@@ -44,12 +44,13 @@ void WriteLog::run() {
     if (waiting_.empty()) return;
     std::vector<Waiting> waiting = std::exchange(waiting_, {});
     lock.unlock();
-    write(std::move(waiting));
+    write(waiting);
+    waiting.clear();  // lets go of who waits, ahead of the lock
     lock.lock();
   }
 }
 
-void WriteLog::write(std::vector<Waiting> waiting) {
+void WriteLog::write(const std::vector<Waiting>& waiting) {
   DiskBatch batch;
   const std::size_t names = names_.size();  // of all that the entries refer to
   add_names(batch, names_, names_written_, names);

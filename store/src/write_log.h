@@ -44,7 +44,7 @@ class WriteLog {
     Written written;
   };
   void run();
-  void write(std::vector<Waiting> waiting);
+  void write(const std::vector<Waiting>& waiting);
 
   Disk& disk_;
   const model::AttributeNames& names_;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -88,7 +90,8 @@ int verify(const StoreCommandOptions& options) {
     for (const std::string& space : spaces) {
       const model::Status status =
           table->scan(space, 0, model::kSegments, std::nullopt, [&items](const store::StoredItem&) { return ++items; });
-      if (!status.ok()) return fail({model::StatusCode::kInvalid, name + " " + space + ": " + status.message()});
+      if (!status.ok())
+        return fail({model::StatusCode::kInvalid, fmt::format("{} {}: {}", name, space, status.message())});
     }
   }
   const int exit_code = tell_of_damage(recovery);
@@ -119,7 +122,7 @@ int export_items(const StoreCommandOptions& options) {
   const auto table = store.find_table(name);
   if (table == nullptr) {
     std::string known;
-    for (const std::string& each : names) known += " " + each;
+    for (const std::string& each : names) known.append(" ").append(each);
     return fail({model::StatusCode::kUnavailable, "choose a table with --table:" + known});
   }
   store::ItemReader reader(table->schema(), nullptr, store.names());
