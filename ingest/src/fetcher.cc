@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "big_endian.h"
@@ -27,6 +28,8 @@ constexpr std::int32_t kIdleWaitMs = 100;
 constexpr std::int32_t kShortWaitMs = 5;
 /// Without a byte for so long, the broker is given up.
 constexpr std::int64_t kSilenceNsMax = 10'000 * kNsPerMs;
+/// Of a broker that asks for a pause.
+constexpr std::int64_t kThrottleMsMax = 60'000;
 /// An answer and a record batch that passes its bound; as large as librdkafka takes.
 constexpr std::int32_t kReceivedSizeBytesMax = 100'000'000;
 constexpr std::size_t kAnswerBufferStepBytes = std::size_t{1024} * 1024;
@@ -127,7 +130,8 @@ class Fetcher::Connection {
     }
     if (asked_.empty()) return;
     FetchRequest request;
-    request.correlation_id = ++correlation_id_;
+    correlation_id_ = correlation_id_ == std::numeric_limits<std::int32_t>::max() ? 0 : correlation_id_ + 1;
+    request.correlation_id = correlation_id_;
     request.client_id = fetcher_.client_id_;
     request.wait_ms_max = asked_.size() == streams_.size() ? kIdleWaitMs : kShortWaitMs;
     request.answer_size_bytes_max = kAnswerSizeBytesMax;
@@ -217,7 +221,9 @@ class Fetcher::Connection {
       return false;
     }
     if (answer->error != 0) return false;
-    if (answer->throttle_ms > 0) quiet_until_ns_ = model::steady_clock_ns() + answer->throttle_ms * kNsPerMs;
+    if (answer->throttle_ms > 0)
+      quiet_until_ns_ =
+          model::steady_clock_ns() + std::min<std::int64_t>(answer->throttle_ms, kThrottleMsMax) * kNsPerMs;
     std::size_t next = 0;
     for (const FetchAnswer::Partition& partition : answer->partitions) {
       if (FetchStream* const stream = find_asked(partition, next)) stream->take(partition, bytes);

@@ -458,7 +458,12 @@ void GroupMember::hand_over_the_rest() {
   while (std::any_of(lanes_.begin(), lanes_.end(), pending) && model::steady_clock_ns() < stop_deadline_ns_) {
     bool blocked = false;
     for (Lane& lane : lanes_) {
-      if (lane.pending) blocked |= advance_through_gate(lane) == Progress::kBlocked;
+      if (!lane.pending) continue;
+      const bool entered = shared_.sources.gate.try_enter();
+      blocked |= !entered || !hand_over(lane);
+      if (!entered) continue;
+      if (!lane.pending) lane.source->note_done();
+      shared_.sources.gate.leave();
     }
     if (blocked) wait(kBlockedWaitMs);
   }
@@ -582,16 +587,14 @@ void GroupMember::note_message_error(const rd_kafka_message_t& message) {
 
 void GroupMember::commit(const std::vector<model::SourcePosition>& positions) {
   const PartitionList offsets(rd_kafka_topic_partition_list_new(static_cast<int>(positions.size())));
-  {
-    const LockGuard lock(lanes_mutex_);
-    for (const model::SourcePosition& position : positions) {
-      const auto reads = [&](const Lane& lane) {
-        return lane.queue && lane.source->topic_name == position.topic && lane.source->partition == position.partition;
-      };
-      if (std::none_of(lanes_.begin(), lanes_.end(), reads)) continue;
-      rd_kafka_topic_partition_list_add(offsets.get(), position.topic.c_str(), position.partition)->offset =
-          position.next_offset;
-    }
+  const LockGuard lock(lanes_mutex_);  // also of the call: join() clears the lanes under it, ahead of leave()
+  for (const model::SourcePosition& position : positions) {
+    const auto reads = [&](const Lane& lane) {
+      return lane.queue && lane.source->topic_name == position.topic && lane.source->partition == position.partition;
+    };
+    if (std::none_of(lanes_.begin(), lanes_.end(), reads)) continue;
+    rd_kafka_topic_partition_list_add(offsets.get(), position.topic.c_str(), position.partition)->offset =
+        position.next_offset;
   }
   if (offsets->cnt > 0) rd_kafka_commit(handle_.get(), offsets.get(), 1);  // a hint to others: may fail
 }

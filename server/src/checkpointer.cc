@@ -88,7 +88,11 @@ model::Status Checkpointer::checkpoint() {
   if (consumer_ != nullptr) consumer_->release();
   const std::int64_t hold_ns = model::steady_clock_ns() - begin_ns;
   if (!cut.ok()) return cut.status();
-  if ((*cut)->empty() && positions == positions_at_last_) return {};
+  if ((*cut)->empty() && positions == positions_at_last_) {
+    const std::lock_guard lock(mutex_);
+    stats_.error.clear();
+    return {};
+  }
   if (!write(**cut, positions)) {
     return {model::StatusCode::kUnavailable, "it could not be written; the next start reads from Kafka again"};
   }

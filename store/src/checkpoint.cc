@@ -226,29 +226,39 @@ void Restorer::note_damage(std::string_view partition_key, const std::string& wh
                      ", collection " + std::string(partition_key) + ": " + what);
 }
 
-/// Fills pending_, in order. RocksDB's own damage ends it.
+/// Fills pending_, in order.
 model::Status Restorer::read_tails() {
-  model::Status status =
-      disk_.visit(Family::kTails, tails_key(from_.id, from_.range.begin), tails_key(from_.id, from_.range.end),
-                  [&](std::string_view, std::string_view value) {
-                    DiskReader in(value);
-                    while (in.ok() && !in.at_end()) {
-                      Pending& pending = pending_.emplace_back();
-                      pending.partition_key = in.bytes();
-                      pending.hash = model::hash_key(pending.partition_key);
-                      const std::string_view encoded = in.bytes();
-                      if (in.ok() && !encoded.empty()) pending.tail = restored(encoded);
-                      if (!in.ok() || (!encoded.empty() && pending.tail == nullptr)) {
-                        note_damage(pending.partition_key, "its newest items");
+  std::uint32_t segment = from_.range.begin;
+  for (;;) {
+    const model::Status status =
+        disk_.visit(Family::kTails, tails_key(from_.id, segment), tails_key(from_.id, from_.range.end),
+                    [&](std::string_view key, std::string_view value) {
+                      key.remove_prefix(space_key(from_.id).size());
+                      segment = take_big_endian<std::uint16_t>(key) + 1u;
+                      DiskReader in(value);
+                      while (in.ok() && !in.at_end()) {
+                        Pending& pending = pending_.emplace_back();
+                        pending.partition_key = in.bytes();
+                        pending.hash = model::hash_key(pending.partition_key);
+                        const std::string_view encoded = in.bytes();
+                        if (in.ok() && !encoded.empty()) pending.tail = restored(encoded);
+                        if (!in.ok() || (!encoded.empty() && pending.tail == nullptr)) {
+                          note_damage(pending.partition_key, "its newest items");
+                        }
+                        if (pending.tail == nullptr) pending.tail = Block::make(0, 0);
                       }
-                      if (pending.tail == nullptr) pending.tail = Block::make(0, 0);
-                    }
-                    return true;
-                  });
+                      return true;
+                    });
+    if (status.ok()) break;
+    if (status.code() != model::StatusCode::kInvalid) return status;
+    // Somewhere at `segment` or behind it: those up to the damage come by themselves, one after the other.
+    note_damage("(some)", "the newest items of segment " + std::to_string(segment) + ": " + status.message());
+    if (++segment >= from_.range.end) break;
+  }
   std::sort(pending_.begin(), pending_.end(), [](const Pending& a, const Pending& b) {
     return std::tie(a.hash, a.partition_key) < std::tie(b.hash, b.partition_key);
   });
-  return status;
+  return {};
 }
 
 /// Hands the collection at `next_` over to its shard.
@@ -270,13 +280,16 @@ void Restorer::take_block(std::string_view key, std::string_view encoded) {
     restore_next();
   }
   if (next_ == pending_.size() || pending_[next_].hash != hash || pending_[next_].partition_key != partition_key) {
-    return note_damage(partition_key, "a block of a collection without a tail");
+    // Its segment's tails were damaged.
+    pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(next_), {hash, partition_key, Block::make(0, 0)});
   }
   const model::Bytes collection(key.substr(0, key.size() - first_key.size()));
   auto cold = ColdBlock::of_value({disk_, collection}, first_key, model::Bytes(encoded));
   if (cold == nullptr) return note_damage(partition_key, "the block that begins at " + std::string(first_key));
   rows_ += cold->rows();
-  if (cold->rows() >= kColdRowsRestoredMin) {
+  const bool pressed = Block::all_bytes() + cold_bytes_in_memory() > memory_budget_bytes_;
+  if (pressed) cold->forget();
+  if (pressed || cold->rows() >= kColdRowsRestoredMin) {
     const std::string_view begin = cold->first_key();
     history_.push_back({cold.release(), begin, true});
   } else {
@@ -286,38 +299,41 @@ void Restorer::take_block(std::string_view key, std::string_view encoded) {
 }
 
 /// Takes the blocks of one collection from `begin` on, around what RocksDB finds damaged.
-void Restorer::take_around_damage(const Pending& pending, const model::Bytes& begin) {
+model::Status Restorer::take_around_damage(const Pending& pending, const model::Bytes& begin) {
   const model::Bytes end = collection_end_key(collection_key(from_.id, pending.hash, pending.partition_key));
+  const model::Bytes partition_key = pending.partition_key;  // of a vector that may grow
   model::Bytes last = begin;
-  const model::Status forwards =
+  model::Status forwards =
       disk_.visit(Family::kBlocks, begin, end, [&](std::string_view key, std::string_view encoded) {
         last.assign(key);
         take_block(key, encoded);
         return true;
       });
-  if (forwards.ok()) return;
-  note_damage(pending.partition_key, forwards.message());
+  if (forwards.ok() || forwards.code() != model::StatusCode::kInvalid) return forwards;
+  note_damage(partition_key, forwards.message());
   std::vector<std::pair<model::Bytes, model::Bytes>> behind;
   (void)disk_.visit_backwards(Family::kBlocks, last, end, [&](std::string_view key, std::string_view encoded) {
     if (key > last) behind.emplace_back(key, encoded);
     return key > last;
   });
   for (auto block = behind.rbegin(); block != behind.rend(); ++block) take_block(block->first, block->second);
+  return {};
 }
 
 model::Status Restorer::run() {
-  model::Status tails = read_tails();
+  if (model::Status status = read_tails(); !status.ok()) return status;
   model::Bytes begin = segment_begin_key(from_.id, from_.range.begin);
   const model::Bytes end = segment_begin_key(from_.id, from_.range.end);
   for (;;) {
     model::Bytes last;
-    const model::Status status =
+    model::Status status =
         disk_.visit(Family::kBlocks, begin, end, [&](std::string_view key, std::string_view encoded) {
           last.assign(key);
           take_block(key, encoded);
           return true;
         });
     if (status.ok()) break;
+    if (status.code() != model::StatusCode::kInvalid) return status;
     // Somewhere behind `last`, or `begin`: on to the end of that segment, collection by collection.
     std::string_view at = last.empty() ? begin : last;
     at.remove_prefix(space_key(from_.id).size());
@@ -325,8 +341,9 @@ model::Status Restorer::run() {
     for (bool current = !last.empty(); next_ < pending_.size(); current = false) {
       const Pending& pending = pending_[next_];
       if (model::segment_of(pending.hash) > segment) break;
-      take_around_damage(pending,
-                         current ? last + '\0' : collection_key(from_.id, pending.hash, pending.partition_key));
+      status = take_around_damage(
+          pending, current ? last + '\0' : collection_key(from_.id, pending.hash, pending.partition_key));
+      if (!status.ok()) return status;
       restore_next();
     }
     if (segment + 1 == from_.range.end) break;
@@ -334,7 +351,7 @@ model::Status Restorer::run() {
   }
   while (next_ < pending_.size()) restore_next();
   from_.shard->publish_stats();
-  return tails;
+  return {};
 }
 
 }  // namespace drover::store

@@ -33,9 +33,10 @@ std::uint32_t evict(const Space& space, const EpochDomain& epochs, std::uint32_t
 class Restorer {
  public:
   /// Calls `progress(rows)` after each collection.
-  Restorer(const Disk& disk, const MemoryTable::Restorable& from, std::function<void(std::uint64_t rows)> progress)
-      : disk_(disk), from_(from), progress_(std::move(progress)) {}
-  /// kInvalid: the tails are damaged beyond what their own checksums find.
+  Restorer(const Disk& disk, const MemoryTable::Restorable& from, std::uint64_t memory_budget_bytes,
+           std::function<void(std::uint64_t rows)> progress)
+      : disk_(disk), from_(from), memory_budget_bytes_(memory_budget_bytes), progress_(std::move(progress)) {}
+  /// kUnavailable: the disk can't be read. Damage is no error: it is left out, and told of.
   model::Status run();
   /// Blocks and tails that were left out, and whose they are.
   const std::vector<std::string>& damaged() const { return damaged_; }
@@ -50,11 +51,12 @@ class Restorer {
   model::Status read_tails();
   void restore_next();
   void take_block(std::string_view key, std::string_view encoded);
-  void take_around_damage(const Pending& pending, const model::Bytes& begin);
+  model::Status take_around_damage(const Pending& pending, const model::Bytes& begin);
   void note_damage(std::string_view partition_key, const std::string& what);
 
   const Disk& disk_;
   const MemoryTable::Restorable from_;
+  const std::uint64_t memory_budget_bytes_;
   const std::function<void(std::uint64_t rows)> progress_;
   std::vector<Pending> pending_;
   std::size_t next_ = 0;  ///< In pending_: whose blocks come now.

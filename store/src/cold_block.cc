@@ -1,5 +1,7 @@
 #include "cold_block.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "columns.h"
@@ -87,7 +89,27 @@ model::Result<std::shared_ptr<Block>> ColdBlock::decode() const {
   if (const model::Bytes* encoded = in_memory()) return decode_block(*encoded);
   model::Bytes encoded;
   if (model::Status status = disk_.read(Family::kBlocks, key_, encoded); !status.ok()) return status;
-  return decode_block(encoded);
+  auto rows = decode_block(encoded);
+  if (rows.ok() && ((*rows)->writer_count() != rows_ || (*rows)->row(rows_ - 1).sort_key() != last_key_)) {
+    return model::invalid("a block on disk has been replaced");
+  }
+  return rows;
+}
+
+model::Result<std::shared_ptr<Block>> ColdBlock::decode_patiently() const {
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  constexpr int kTries = 3'000;
+  for (int left = kTries;; --left) {
+    auto rows = decode();
+    if (rows.ok() || rows.status().code() != model::StatusCode::kUnavailable || left == 0) return rows;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void ColdBlock::forget() {
+  const model::Bytes* const encoded = encoded_.exchange(nullptr, std::memory_order_relaxed);
+  bytes_in_memory.fetch_sub(encoded->size(), std::memory_order_relaxed);
+  delete encoded;
 }
 
 std::size_t ColdBlock::evict(RetireList& retired) {

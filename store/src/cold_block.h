@@ -49,11 +49,16 @@ class ColdBlock {
   std::uint32_t tombstones() const { return tombstones_; }
   std::uint64_t row_bytes() const { return row_bytes_; }
 
-  /// The rows. kUnavailable: the disk can't be read; kInvalid: what stands there is damaged. May wait for the disk.
+  /// The rows. kUnavailable: the disk can't be read; kInvalid: what stands there is damaged, or another block by now.
+  /// May wait for the disk.
   model::Result<std::shared_ptr<Block>> decode() const;
+  /// The same for a writer, who would lose a row: waits while the disk can't be read, for a minute.
+  model::Result<std::shared_ptr<Block>> decode_patiently() const;
 
   /// The encoded value; null if it is on disk only.
   const model::Bytes* in_memory() const { return encoded_.load(std::memory_order_acquire); }  // pairs with evict()
+  /// Leaves the value on disk alone. Requires: it is durable, and nobody else knows the block yet.
+  void forget();
   /// Leaves the value on disk alone, unless it was read since the last call. Requires: it is durable. Returns the bytes
   /// that this sets free.
   std::size_t evict(RetireList& retired);

@@ -242,6 +242,7 @@ void Collection::append(const model::RowView& row, RetireList& retired, std::str
 
 FoundRow Collection::find(std::string_view sort_key) const {
   Cursor cursor(*this);
+  cursor.be_patient();
   cursor.seek_lower_bound(sort_key);
   if (!cursor.status().ok()) return {std::nullopt, nullptr, cursor.status()};
   if (!cursor.at_row() || cursor.row().sort_key() != sort_key) return {};
@@ -326,7 +327,7 @@ Pieces Collection::merge_node(const Node& node, std::span<const Change> changes,
       pieces.insert(pieces.end(), below.begin(), below.end());
     } else if (node.is_cold(i)) {
       const ColdBlock* const old = node.cold_block(i);
-      const auto rows = old->decode();
+      const auto rows = old->decode_patiently();
       if (!rows.ok()) {
         pieces.push_back(piece_at(node, i));
         merge.delta.unreadable += part.size();
@@ -520,7 +521,7 @@ void Cursor::take_block() {
     count_ = block_->count();
     return;
   }
-  auto rows = node->cold_block(i)->decode();
+  auto rows = patient_ ? node->cold_block(i)->decode_patiently() : node->cold_block(i)->decode();
   if (rows.ok()) {
     decoded_ = std::move(rows).value();
     block_ = decoded_.get();

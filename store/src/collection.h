@@ -227,6 +227,8 @@ class Cursor {
   /// The state of the collection now. (A writer may use it without a guard between its own changes.)
   explicit Cursor(const Collection& collection);
 
+  /// A writer's: waits where the disk can't be read.
+  void be_patient() { patient_ = true; }
   void seek_first();
   void seek_end();                              ///< Behind the last row.
   void seek_lower_bound(std::string_view key);  ///< At the first row not below `key`, else behind the last.
@@ -263,6 +265,7 @@ class Cursor {
   std::array<Level, kTreeDepthMax> path_{};
   std::size_t depth_ = 0;
   bool in_tail_ = true;
+  bool patient_ = false;
 };
 
 }  // namespace drover::store

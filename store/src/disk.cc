@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::array<const char*, kFamilies> kFamilyNames{"meta", "blocks", "tails", "log"};
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kRoomToOpenBytes = 64 * kMiB;
 
 rocksdb::Slice slice(std::string_view bytes) {
   return {bytes.data(), bytes.size()};
@@ -135,13 +136,24 @@ model::Status Disk::write(const DiskBatch& batch) {
   const model::LockGuard lock(write_mutex_);
   model::Status status = write_once(batch);
   if (status.ok()) return status;
-  // RocksDB takes nothing more after most errors, also when what was wrong is mended.
-  if (model::Status opened = open_again(); !opened.ok()) return status;
+  // RocksDB takes nothing more after most errors, also when what was wrong is mended. Opened anew it may be gone for
+  // reads too, where the device is still full: so only when there is room.
+  if (room().free_bytes < kRoomToOpenBytes || !open_again().ok()) return status;
   return write_once(batch);
 }
 
+/// Holds the database as it is; tries to have one.
+std::shared_lock<std::shared_mutex> Disk::lock_database() const {
+  std::shared_lock lock(mutex_);
+  if (database_ != nullptr) return lock;
+  lock.unlock();
+  (void)open_again();
+  lock.lock();
+  return lock;
+}
+
 model::Status Disk::write_once(const DiskBatch& batch) {
-  const std::shared_lock lock(mutex_);
+  const std::shared_lock lock = lock_database();
   if (database_ == nullptr) return not_open();
   rocksdb::WriteBatch operations(batch.bytes_.size() + 32 * batch.operations_.size());
   std::string_view rest = batch.bytes_;
@@ -169,14 +181,14 @@ model::Status Disk::write_once(const DiskBatch& batch) {
   return to_status(database_->db->Write(options, &operations));
 }
 
-model::Status Disk::open_again() {
+model::Status Disk::open_again() const {
   const std::unique_lock lock(mutex_);
-  database_.reset();
+  database_.reset();  // which holds the directory
   return to_status(Database::open(directory_, database_));
 }
 
 model::Status Disk::visit(Family family, std::string_view begin, std::string_view end, const Use& use) const {
-  const std::shared_lock lock(mutex_);
+  const std::shared_lock lock = lock_database();
   if (database_ == nullptr) return not_open();
   rocksdb::ReadOptions options;
   const rocksdb::Slice bound = slice(end);
@@ -190,7 +202,7 @@ model::Status Disk::visit(Family family, std::string_view begin, std::string_vie
 }
 
 model::Status Disk::visit_backwards(Family family, std::string_view begin, std::string_view end, const Use& use) const {
-  const std::shared_lock lock(mutex_);
+  const std::shared_lock lock = lock_database();
   if (database_ == nullptr) return not_open();
   rocksdb::ReadOptions options;
   const rocksdb::Slice lower = slice(begin);
@@ -205,13 +217,13 @@ model::Status Disk::visit_backwards(Family family, std::string_view begin, std::
 }
 
 model::Status Disk::read(Family family, std::string_view key, model::Bytes& value) const {
-  const std::shared_lock lock(mutex_);
+  const std::shared_lock lock = lock_database();
   if (database_ == nullptr) return not_open();
   return to_status(database_->db->Get({}, database_->of(family), slice(key), &value));
 }
 
 model::Status Disk::compact() {
-  const std::shared_lock lock(mutex_);
+  const std::shared_lock lock = lock_database();
   if (database_ == nullptr) return not_open();
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
@@ -226,7 +238,7 @@ model::Status Disk::compact() {
 }
 
 model::Status Disk::copy_to(const std::string& directory) {
-  const std::shared_lock lock(mutex_);
+  const std::shared_lock lock = lock_database();
   if (database_ == nullptr) return not_open();
   rocksdb::Checkpoint* made = nullptr;
   rocksdb::Status status = rocksdb::Checkpoint::Create(database_->db.get(), &made);

@@ -98,12 +98,13 @@ class Disk {
   struct Database;
   Disk(std::string directory, std::unique_ptr<Database> database);
   model::Status write_once(const DiskBatch& batch);
-  model::Status open_again();
+  model::Status open_again() const;
+  std::shared_lock<std::shared_mutex> lock_database() const;
 
   const std::string directory_;
   model::Mutex write_mutex_;
-  mutable std::shared_mutex mutex_;     ///< Held together while the database is used, alone while it is opened anew.
-  std::unique_ptr<Database> database_;  // under mutex_; null: it could not be opened anew
+  mutable std::shared_mutex mutex_;  ///< Held together while the database is used, alone while it is opened anew.
+  mutable std::unique_ptr<Database> database_;  // under mutex_; null: it could not be opened anew
 };
 
 }  // namespace drover::store

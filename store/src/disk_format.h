@@ -14,6 +14,7 @@
 ///     meta    "format"                    = varint(kDiskFormat)
 ///             "cut"                       = varint(number of the last cut)
 ///             "next table"                = varint(id of the next new table; none is given twice)
+///             "probe"                     = nothing: written to see whether anything can be
 ///             "name/" id(4)               = attribute name
 ///             "source/" id(2)             = source position
 ///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema
@@ -32,6 +33,7 @@ inline constexpr std::uint64_t kDiskFormat = 1;
 inline constexpr std::string_view kFormatKey = "format";
 inline constexpr std::string_view kCutKey = "cut";
 inline constexpr std::string_view kNextTableKey = "next table";
+inline constexpr std::string_view kProbeKey = "probe";
 inline constexpr std::string_view kNamePrefix = "name/";
 inline constexpr std::string_view kSourcePrefix = "source/";
 inline constexpr std::string_view kTablePrefix = "table/";

@@ -107,11 +107,14 @@ void Shard::schedule() {
 void Shard::turn() {
   const std::int64_t begin = model::steady_clock_ns();
   const bool was_closed = closed();
-  apply_seals();
-  if (was_closed) {
-    drop_all();
-  } else {
-    run();
+  {
+    const EpochDomain::Guard guard(shared_.epochs);  // of cold blocks a checkpoint may leave to the disk meanwhile
+    apply_seals();
+    if (was_closed) {
+      drop_all();
+    } else {
+      run();
+    }
   }
   retired_.collect();
   add(writer_time_ns_, static_cast<std::uint64_t>(model::steady_clock_ns() - begin));
@@ -478,9 +481,10 @@ void TableShard::run() {
   count_ = {};
   publish_stats();
   send_index_entries(std::move(acknowledgement));
+  deliver();
+  // Behind the delivery: who is last has the indexes flushed for all.
   const bool last = stream && counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel) == 1;
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
-  deliver();
   if (carried || writes || last || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
 }
 
@@ -675,7 +679,20 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
   if (!newest && !present) ++count_.late;
 }
 
+/// Of a durable store: what the turn's API writes are acknowledged behind.
+void TableShard::log(std::string_view partition_key, std::string_view row, std::string_view more) {
+  if (shared_.log == nullptr) return;
+  WriteLog::Entry& entry = log_entries_.emplace_back();
+  entry.table = table_id_;
+  entry.interval = changes_.interval();
+  entry.partition_key = partition_key;
+  entry.row.assign(row).append(more);
+}
+
 model::Status TableShard::apply(ItemWrite& write) {
+  if (shared_.log != nullptr && !shared_.log->writable()) {
+    return {model::StatusCode::kUnavailable, "store.directory can't be written"};
+  }
   const model::KeyHash hash = model::hash_key(write.partition_key);
   Collection* collection = space_.find(hash, write.partition_key);
   const FoundRow found = collection != nullptr ? collection->find(write.sort_key) : FoundRow{};
@@ -683,8 +700,13 @@ model::Status TableShard::apply(ItemWrite& write) {
   const std::optional<model::RowView>& present = found.row;
   const bool visible = present && !present->tombstone();
   const ItemWrite::Decision decision = write.decide(visible ? std::optional(present->attributes()) : std::nullopt);
-  if (decision.action == ItemWrite::Action::kNone) return {};
-  if (decision.action == ItemWrite::Action::kDelete && !visible) return {};
+  const bool changes_nothing =
+      decision.action == ItemWrite::Action::kNone || (decision.action == ItemWrite::Action::kDelete && !visible);
+  if (changes_nothing) {
+    // The deletion that it is told of may not be on the disk yet, or have failed there.
+    if (present && present->tombstone()) log(write.partition_key, present->bytes(), {});
+    return {};
+  }
 
   const bool remove = decision.action == ItemWrite::Action::kDelete;
   const std::int64_t above = present ? present->version().log_time_ms() + 1 : 0;
@@ -703,13 +725,7 @@ model::Status TableShard::apply(ItemWrite& write) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
   put(target, row, inherited, target.is_append(row.sort_key()));
-  if (shared_.log != nullptr) {
-    WriteLog::Entry& entry = log_entries_.emplace_back();
-    entry.table = table_id_;
-    entry.interval = changes_.interval();
-    entry.partition_key = write.partition_key;
-    entry.row.assign(row.bytes()).append(inherited);
-  }
+  log(write.partition_key, row.bytes(), inherited);
   ++tally_.records;
   tally_.bytes += row.bytes().size() + inherited.size();
   return {};

@@ -42,7 +42,8 @@ struct Shared {
   /// counts itself, then looks here; a cut says so here, then waits for the count.
   std::atomic<bool> holding{false};
   std::atomic<std::uint64_t> rows_unreadable{0};  ///< A statistic.
-  WriteLog* log = nullptr;                        ///< Null: in memory only. Constant once there are tables.
+  RetireList evicted{epochs};                     ///< What checkpoints have left to the disk; theirs alone.
+  std::unique_ptr<WriteLog> log;                  ///< Null: in memory only. Constant once the store is open.
   Executor executor;                              // last: its end waits for all turns
 };
 
@@ -273,6 +274,7 @@ class TableShard final : public Shard {
 
   void apply(Collection& collection, std::string_view row_bytes);
   model::Status apply(ItemWrite& write);
+  void log(std::string_view partition_key, std::string_view row, std::string_view more);
   std::string_view inherited_by(const Collection& collection, const model::RowView& row);
   void learn_stamp(Collection& collection, const model::RowView& row);
   bool same_content(const model::RowView& present, const model::RowView& incoming) const;

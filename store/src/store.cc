@@ -62,9 +62,15 @@ class ShardedStore final : public Store {
 
   model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) override {
     if (model::Status status = model::validate(schema); !status.ok()) return status;
-    const model::LockGuard lock(mutex_);
-    if (tables_.contains(schema.name)) return model::Status{model::StatusCode::kExists, "table exists: " + schema.name};
-    const MemoryTable::Identity identity{next_table_id_, shared_.options.clock()};
+    const model::LockGuard defining(definitions_mutex_);
+    MemoryTable::Identity identity{0, shared_.options.clock()};
+    {
+      const model::LockGuard lock(mutex_);
+      if (tables_.contains(schema.name)) {
+        return model::Status{model::StatusCode::kExists, "table exists: " + schema.name};
+      }
+      identity.id = next_table_id_++;
+    }
     if (disk_ != nullptr) {
       DiskBatch batch;
       batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), table_record(identity.created_ms, schema));
@@ -73,30 +79,32 @@ class ShardedStore final : public Store {
       if (model::Status status = disk_->write(batch); !status.ok()) return status;
       model::crash_point("table.written");
     }
-    ++next_table_id_;
     auto table = MemoryTable::make(shared_, schema, identity);
+    const model::LockGuard lock(mutex_);
     if (disk_ != nullptr) table->begin_interval(interval_);
     tables_.emplace(schema.name, table);
     return std::shared_ptr<Table>(std::move(table));
   }
 
+  /// After a failure the table is gone all the same: whether it is on the disk too, the next start shows.
   model::Status delete_table(std::string_view name) override {
+    const model::LockGuard defining(definitions_mutex_);
     std::shared_ptr<MemoryTable> table;
     {
       const model::LockGuard lock(mutex_);
       const auto found = tables_.find(name);
       if (found == tables_.end()) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
-      if (disk_ != nullptr) {
-        DiskBatch batch;
-        batch.remove(Family::kMeta, numbered_key(kTablePrefix, found->second->id()));
-        remove_table_data(batch, found->second->id(), found->second->id() + 1);
-        if (model::Status status = disk_->write(batch); !status.ok()) return status;
-      }
       table = std::move(found->second);
       tables_.erase(found);
     }
     table->close();
-    return {};
+    if (disk_ == nullptr) return {};
+    DiskBatch batch;
+    batch.remove(Family::kMeta, numbered_key(kTablePrefix, table->id()));
+    for (const Family family : {Family::kBlocks, Family::kTails}) {
+      batch.remove_range(family, space_key({table->id(), 0}), space_key({table->id() + 1, 0}));
+    }
+    return disk_->write(batch);
   }
 
   std::shared_ptr<Table> find_table(std::string_view name) const override {
@@ -158,12 +166,6 @@ class ShardedStore final : public Store {
     return tables;
   }
 
-  static void remove_table_data(DiskBatch& batch, std::uint32_t begin, std::uint32_t end) {
-    for (const Family family : {Family::kBlocks, Family::kTails}) {
-      batch.remove_range(family, space_key({begin, 0}), space_key({end, 0}));
-    }
-  }
-
   /// Whether rows take more than their share of the memory budget.
   bool is_pressed() const;
   /// Sets memory free until the budget is kept, or nothing more can be.
@@ -173,20 +175,20 @@ class ShardedStore final : public Store {
   bool come_to_rest(std::int64_t timeout_ms);
   model::Status read_meta();
   model::Status remove_orphans();
-  void restore_tables(const RecoveryProgress& progress);
+  model::Status restore_tables(const RecoveryProgress& progress);
   model::Status apply_log();
 
   const std::unique_ptr<Disk> disk_;  // first: outlives whatever writes to it
-  std::optional<WriteLog> log_;
   Shared shared_;
   Recovery recovery_;
+  std::uint64_t log_sequence_ = 0;  ///< The highest one found at the start.
+  model::Mutex definitions_mutex_;  ///< Held while a table is made or deleted, the disk's part included.
   mutable model::Mutex mutex_;
   Tables tables_ GUARDED_BY(mutex_);
   std::uint32_t next_table_id_ GUARDED_BY(mutex_) = 1;
   std::uint32_t interval_ GUARDED_BY(mutex_) = 0;  ///< Between the last cut and the next; 0 in memory only.
   std::atomic<bool> cut_pending_{false};           ///< The last cut is not on disk.
   // Whoever writes cuts.
-  RetireList evicted_{shared_.epochs};
   std::size_t evict_space_ = 0;  ///< Where evicting goes on: which space of all tables, and its segment.
   std::uint32_t evict_segment_ = 0;
 };
@@ -213,6 +215,7 @@ class ShardedStore::DiskCut final : public Cut {
     if (!batch_) {
       encode(positions);
       guard_.reset();  // what was replaced since the cut may go
+      wait_for_readers();
       changes_.clear();
     }
     model::crash_point("cut.write");
@@ -230,6 +233,12 @@ class ShardedStore::DiskCut final : public Cut {
   std::uint64_t size_bytes() const override { return batch_ ? batch_->size_bytes() : 0; }
 
  private:
+  /// What a reader that is still at a state from before the cut may want from the disk goes with the batch.
+  void wait_for_readers() {
+    const std::uint64_t before = store_.shared_.epochs.advance();
+    while (store_.shared_.epochs.oldest_reader() <= before) std::this_thread::sleep_for(kRestPause);
+  }
+
   void encode(std::span<const model::SourcePosition> positions) {
     DiskBatch& batch = batch_.emplace();
     for (const auto& spaces : changes_) {
@@ -271,12 +280,12 @@ void ShardedStore::leave_to_the_disk(const std::vector<std::shared_ptr<MemoryTab
   // Twice around: the first time takes the marks of what was read.
   for (std::size_t visited = 0; excess > 0 && visited < 2 * spaces.size(); ++visited) {
     evict_space_ %= spaces.size();
-    evict_segment_ = evict(*spaces[evict_space_], shared_.epochs, interval, evict_segment_, excess, evicted_);
+    evict_segment_ = evict(*spaces[evict_space_], shared_.epochs, interval, evict_segment_, excess, shared_.evicted);
     if (evict_segment_ < model::kSegments) break;
     evict_segment_ = 0;
     ++evict_space_;
   }
-  evicted_.collect();
+  shared_.evicted.collect();
 }
 
 bool ShardedStore::come_to_rest(std::int64_t timeout_ms) {
@@ -312,10 +321,10 @@ model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   if (model::Status status = read_meta(); !status.ok()) return status;
   if (model::Status status = remove_orphans(); !status.ok()) return status;
-  restore_tables(progress);
+  if (model::Status status = restore_tables(progress); !status.ok()) return status;
   model::crash_point("recovery.restored");
-  shared_.log = &log_.emplace(*disk_, shared_.names);
   if (model::Status status = apply_log(); !status.ok()) return status;
+  shared_.log = std::make_unique<WriteLog>(*disk_, shared_.names, log_sequence_);
   model::crash_point("recovery.applied");
   recovery_.took_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
@@ -406,7 +415,7 @@ model::Status ShardedStore::remove_orphans() {
 }
 
 /// One thread for each shard at work, as many at a time as there are workers.
-void ShardedStore::restore_tables(const RecoveryProgress& progress) {
+model::Status ShardedStore::restore_tables(const RecoveryProgress& progress) {
   std::vector<MemoryTable::Restorable> shards;
   for (const auto& table : tables()) {
     for (const MemoryTable::Restorable& shard : table->restorables()) shards.push_back(shard);
@@ -414,11 +423,12 @@ void ShardedStore::restore_tables(const RecoveryProgress& progress) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> rows{0};
   model::Mutex mutex;
+  model::Status failed;  // under mutex
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < shared_.executor.workers(); ++i) {
     threads.emplace_back([&] {
       for (std::size_t shard = next++; shard < shards.size(); shard = next++) {
-        Restorer restorer(*disk_, shards[shard], [&](std::uint64_t more) {
+        Restorer restorer(*disk_, shards[shard], shared_.options.memory_budget_bytes, [&](std::uint64_t more) {
           const std::uint64_t before = rows.fetch_add(more);
           if (progress && before / kRecoveryProgressRows != (before + more) / kRecoveryProgressRows) {
             progress(before + more);
@@ -427,14 +437,16 @@ void ShardedStore::restore_tables(const RecoveryProgress& progress) {
         const model::Status status = restorer.run();
         const model::LockGuard lock(mutex);
         recovery_.damaged.insert(recovery_.damaged.end(), restorer.damaged().begin(), restorer.damaged().end());
-        if (!status.ok()) recovery_.damaged.push_back(status.message());
+        if (!status.ok()) failed = status;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+  if (!failed.ok()) return {failed.code(), disk_->directory() + ": " + failed.message()};
   recovery_.items = rows;
   const model::LockGuard lock(mutex_);
   for (const auto& [name, table] : tables_) table->begin_interval(interval_);
+  return {};
 }
 
 /// Applies the API writes behind the cut, by their versions, as rows of a stream.
@@ -452,7 +464,9 @@ model::Status ShardedStore::apply_log() {
       }
     }
   };
-  model::Status status = disk_->visit(Family::kLog, {}, {}, [&](std::string_view, std::string_view value) {
+  model::Status status = disk_->visit(Family::kLog, {}, {}, [&](std::string_view key, std::string_view value) {
+    key.remove_prefix(sizeof(std::uint32_t));
+    log_sequence_ = std::max(log_sequence_, take_big_endian<std::uint64_t>(key));
     if (value.size() < sizeof(std::uint32_t)) return true;
     const auto id = take_big_endian<std::uint32_t>(value);
     DiskReader in(value);

@@ -2,20 +2,16 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <utility>
 
 #include "disk_format.h"
-#include "drover/model/clock.h"
 #include "drover/model/crash_point.h"
 
 namespace drover::store {
 
-WriteLog::WriteLog(Disk& disk, const model::AttributeNames& names)
-    : disk_(disk),
-      names_(names),
-      // Above those of any process before, whose entries may still stand there.
-      sequence_(static_cast<std::uint64_t>(model::system_clock_ms()) << 20),
-      thread_([this] {
+WriteLog::WriteLog(Disk& disk, const model::AttributeNames& names, std::uint64_t sequence)
+    : disk_(disk), names_(names), sequence_(sequence), thread_([this] {
         pthread_setname_np(pthread_self(), "write-log");
         run();
       }) {}
@@ -38,14 +34,16 @@ void WriteLog::append(std::vector<Entry> entries, Written written) {
 }
 
 void WriteLog::run() {
+  constexpr auto kRetryPause = std::chrono::seconds(1);
+  const auto called = [this] { return stopping_ || !waiting_.empty(); };
   std::unique_lock lock(mutex_);
   for (;;) {
-    wakeup_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    std::vector<Waiting> waiting = std::exchange(waiting_, {});
+    const bool is_called =
+        writable() ? (wakeup_.wait(lock, called), true) : wakeup_.wait_for(lock, kRetryPause, called);
+    if (is_called && waiting_.empty()) return;
+    const std::vector<Waiting> waiting = std::exchange(waiting_, {});
     lock.unlock();
     write(waiting);
-    waiting.clear();  // lets go of who waits, ahead of the lock
     lock.lock();
   }
 }
@@ -65,7 +63,9 @@ void WriteLog::write(const std::vector<Waiting>& waiting) {
     }
   }
   model::crash_point("log.write");
+  if (!writable()) batch.put(Family::kMeta, kProbeKey, {});
   const model::Status status = disk_.write(batch);
+  writable_.store(status.ok(), std::memory_order_relaxed);
   model::crash_point("log.written");
   if (status.ok()) names_written_ = names;
   for (const Waiting& group : waiting) group.written(status);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -22,7 +23,8 @@ namespace drover::store {
 /// Threads: append() from any.
 class WriteLog {
  public:
-  WriteLog(Disk& disk, const model::AttributeNames& names);
+  /// `sequence`: the highest one that stands in the log.
+  WriteLog(Disk& disk, const model::AttributeNames& names, std::uint64_t sequence);
   /// Writes what waits.
   ~WriteLog();
   WriteLog(const WriteLog&) = delete;
@@ -37,6 +39,10 @@ class WriteLog {
   /// `written` is called once with the outcome, from the log's thread, which waits for it.
   using Written = std::function<void(const model::Status&)>;
   void append(std::vector<Entry> entries, Written written);
+
+  /// False from a failure until something could be written again, which the log's thread tries every second: writes are
+  /// refused meanwhile, so that memory does not fill with what nobody was promised.
+  bool writable() const { return writable_.load(std::memory_order_relaxed); }  // a hint
 
  private:
   struct Waiting {
@@ -54,7 +60,8 @@ class WriteLog {
   std::condition_variable wakeup_;
   std::vector<Waiting> waiting_;  // under mutex_
   bool stopping_ = false;         // under mutex_
-  std::thread thread_;            // last: it uses all of the above
+  std::atomic<bool> writable_{true};
+  std::thread thread_;  // last: it uses all of the above
 };
 
 /// Adds the names with ids of (`from`, `to`] to a batch.

@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "drover/store/store.h"
@@ -366,7 +368,14 @@ TEST(DurableStore, GoesOnWhenAFullDeviceHasRoomAgain) {
     }
     const model::Status again = (*second)->write(positions_at(2'000));
     ASSERT_TRUE(again.ok()) << again.message();
-    ASSERT_TRUE(test::put(*table, "VEH#3", "META", test::encode_attributes({}, fed.store().names())).ok());
+    // Writes are refused until the log's thread has found that it can write again.
+    const auto put = [&] {
+      return test::put(*table, "VEH#3", "META", test::encode_attributes({}, fed.store().names()));
+    };
+    for (int tries = 0; !put().ok(); ++tries) {
+      ASSERT_LT(tries, 1'000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     fed.feed(records, 2'000, 3'000);
   }
   Fed fed(open(directory));
@@ -376,6 +385,26 @@ TEST(DurableStore, GoesOnWhenAFullDeviceHasRoomAgain) {
   const auto rows = rows_of(fed.store(), "");
   EXPECT_GE(rows.size(), 3'001u);
   EXPECT_LE(rows.size(), 3'002u);
+}
+
+TEST(DurableStore, ARepeatedDeleteIsAsDurableAsTheFirstOne) {
+  const Directory directory;
+  {
+    Fed fed(open(directory));
+    const auto table = fed.store().find_table("telemetry");
+    ASSERT_TRUE(test::put(*table, "VEH#1", "META", test::encode_attributes({}, fed.store().names())).ok());
+    cut(fed.store(), 0);
+    {
+      const FullDevice full;
+      EXPECT_EQ(test::remove(*table, "VEH#1", "META").code(), StatusCode::kUnavailable);
+    }
+    for (int tries = 0; !test::remove(*table, "VEH#1", "META").ok(); ++tries) {
+      ASSERT_LT(tries, 1'000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  Fed fed(open(directory));
+  EXPECT_TRUE(rows_of(fed.store(), "").empty());
 }
 
 TEST(DurableStore, ForgetsADeletedTable) {
