@@ -66,6 +66,7 @@ tables:
 store:
   directory: {directory}
   checkpoint_interval: 100ms
+  memory_budget: 1MiB  # most of it is on disk only
 api: {{host: 127.0.0.1, port: {api}}}
 admin: {{host: 127.0.0.1, port: {admin}}}
 log: {{level: warn}}
