@@ -62,7 +62,8 @@ struct Topic {
 /// others go on. Heartbeats and rebalances are served meanwhile.
 /// Reading begins at the positions that open() is given, elsewhere at the earliest offset; a rebalance goes on where
 /// this process stood. What the group is told by commit() is for others to look at.
-/// Threads: start(), stop() from one thread; hold() to commit() from one thread, which may be another; stats() from any.
+/// Threads: start(), stop() from one thread; hold() to commit() from one thread, which may be another; stats() from
+/// any.
 class Consumer {
  public:
   /// kInvalid: a librdkafka property is wrong (the message names it). A broker that is away is no error here: it shows
