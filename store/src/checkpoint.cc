@@ -230,7 +230,7 @@ void Restorer::note_damage(std::string_view partition_key, const std::string& wh
 model::Status Restorer::read_tails() {
   std::uint32_t segment = from_.range.begin;
   for (;;) {
-    const model::Status status =
+    model::Status status =
         disk_.visit(Family::kTails, tails_key(from_.id, segment), tails_key(from_.id, from_.range.end),
                     [&](std::string_view key, std::string_view value) {
                       key.remove_prefix(space_key(from_.id).size());
