@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "drover/model/digits.h"
+
 namespace drover::model {
 namespace {
 
@@ -136,20 +138,6 @@ std::optional<std::int64_t> read_zone_seconds(const char* at, const char* end) {
     if (!read_two_digits(end - 2, 60, minutes)) return std::nullopt;
   }
   return sign * (hours * 3600 + minutes * 60);
-}
-
-constexpr auto kTwoDigits = [] {
-  std::array<char, 200> digits{};
-  for (std::size_t i = 0; i < 100; ++i) {
-    digits[2 * i] = static_cast<char>('0' + i / 10);
-    digits[2 * i + 1] = static_cast<char>('0' + i % 10);
-  }
-  return digits;
-}();
-
-char* put_two_digits(char* out, std::uint32_t value) {
-  std::memcpy(out, &kTwoDigits[std::size_t{2} * value], 2);
-  return out + 2;
 }
 
 char* put_date(char* out, std::int64_t days) {

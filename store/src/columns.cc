@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "drover/model/check.h"
+#include "drover/model/digits.h"
 #include "drover/model/key.h"
 #include "drover/model/time.h"
 #include "drover/model/value_view.h"
@@ -948,23 +949,9 @@ char* put_bytes(char* out, std::string_view bytes) {
   return out + bytes.size();
 }
 
-constexpr auto kTwoDigits = [] {
-  std::array<char, 200> digits{};
-  for (std::size_t i = 0; i < 100; ++i) {
-    digits[2 * i] = static_cast<char>('0' + i / 10);
-    digits[2 * i + 1] = static_cast<char>('0' + i % 10);
-  }
-  return digits;
-}();
-
-char* put_two_digits(char* out, std::uint32_t value) {
-  std::memcpy(out, &kTwoDigits[std::size_t{2} * value], 2);
-  return out + 2;
-}
-
 char* put_three_digits(char* out, std::uint32_t value) {
   *out = static_cast<char>('0' + value / 100);
-  return put_two_digits(out + 1, value % 100);
+  return model::put_two_digits(out + 1, value % 100);
 }
 
 /// Writes canonical times of one precision. Those of one hour share their first characters.
@@ -983,9 +970,9 @@ class TimeWriter {
     }
     const auto seconds = static_cast<std::uint32_t>(since_hour / kPerSecond);
     std::memcpy(out, text_.data(), 16);
-    out = put_two_digits(out + kHourSizeBytes, seconds / 60);
+    out = model::put_two_digits(out + kHourSizeBytes, seconds / 60);
     *out++ = ':';
-    out = put_two_digits(out, seconds % 60);
+    out = model::put_two_digits(out, seconds % 60);
     if constexpr (precision > 0) {
       const auto fraction = static_cast<std::uint32_t>(since_hour % kPerSecond);
       *out++ = '.';
