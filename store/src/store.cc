@@ -189,7 +189,8 @@ class ShardedStore final : public Store {
   std::uint32_t interval_ GUARDED_BY(mutex_) = 0;  ///< Between the last cut and the next; 0 in memory only.
   std::atomic<bool> cut_pending_{false};           ///< The last cut is not on disk.
   // Whoever writes cuts.
-  std::size_t evict_space_ = 0;  ///< Where evicting goes on: which space of all tables, and its segment.
+  std::size_t names_on_disk_ = 0;  ///< With the last cut.
+  std::size_t evict_space_ = 0;    ///< Where evicting goes on: which space of all tables, and its segment.
   std::uint32_t evict_segment_ = 0;
 };
 
@@ -223,6 +224,7 @@ class ShardedStore::DiskCut final : public Cut {
     model::crash_point("cut.written");
     for (ShardSeals& shard : seals_) shard.shard->offer(std::move(shard.seals));
     seals_.clear();
+    store_.names_on_disk_ = names_;
     store_.leave_to_the_disk(tables_, interval_);
     tables_.clear();
     store_.cut_pending_.store(false, std::memory_order_release);  // pairs with cut()
@@ -247,7 +249,7 @@ class ShardedStore::DiskCut final : public Cut {
         seals_.insert(seals_.end(), std::make_move_iterator(seals.begin()), std::make_move_iterator(seals.end()));
       }
     }
-    add_names(batch, store_.shared_.names, 0, names_);
+    add_names(batch, store_.shared_.names, store_.names_on_disk_, names_);
     for (const model::SourcePosition& position : positions) {
       batch.put(Family::kMeta, numbered_key(kSourcePrefix, position.source.value), store::encode(position));
     }
@@ -324,7 +326,7 @@ model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   if (model::Status status = restore_tables(progress); !status.ok()) return status;
   model::crash_point("recovery.restored");
   if (model::Status status = apply_log(); !status.ok()) return status;
-  shared_.log = std::make_unique<WriteLog>(*disk_, shared_.names, log_sequence_);
+  shared_.log = std::make_unique<WriteLog>(*disk_, shared_.names, names_on_disk_, log_sequence_);
   model::crash_point("recovery.applied");
   recovery_.took_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
@@ -379,6 +381,7 @@ model::Status ShardedStore::read_meta() {
   if (damage.empty() && !empty && format == 0) damage = "the format's number";
   if (!damage.empty()) return model::invalid(disk_->directory() + ": damaged: " + damage + "; restore a backup");
   recovery_.cut = static_cast<std::uint32_t>(cut);
+  names_on_disk_ = shared_.names.size();  // ahead of the tables, which bring names of their own
   const model::LockGuard lock(mutex_);
   next_table_id_ = static_cast<std::uint32_t>(next_table);
   for (const auto& [schema, identity] : found) {

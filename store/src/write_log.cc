@@ -10,8 +10,8 @@
 
 namespace drover::store {
 
-WriteLog::WriteLog(Disk& disk, const model::AttributeNames& names, std::uint64_t sequence)
-    : disk_(disk), names_(names), sequence_(sequence), thread_([this] {
+WriteLog::WriteLog(Disk& disk, const model::AttributeNames& names, std::size_t names_on_disk, std::uint64_t sequence)
+    : disk_(disk), names_(names), sequence_(sequence), names_written_(names_on_disk), thread_([this] {
         pthread_setname_np(pthread_self(), "write-log");
         run();
       }) {}

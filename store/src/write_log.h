@@ -23,8 +23,8 @@ namespace drover::store {
 /// Threads: append() from any.
 class WriteLog {
  public:
-  /// `sequence`: the highest one that stands in the log.
-  WriteLog(Disk& disk, const model::AttributeNames& names, std::uint64_t sequence);
+  /// `names_on_disk`: how many of the names are there; `sequence`: the highest one that stands in the log.
+  WriteLog(Disk& disk, const model::AttributeNames& names, std::size_t names_on_disk, std::uint64_t sequence);
   /// Writes what waits.
   ~WriteLog();
   WriteLog(const WriteLog&) = delete;
@@ -54,8 +54,8 @@ class WriteLog {
 
   Disk& disk_;
   const model::AttributeNames& names_;
-  std::uint64_t sequence_ = 0;     // log thread only
-  std::size_t names_written_ = 0;  // log thread only
+  std::uint64_t sequence_ = 0;  // log thread only
+  std::size_t names_written_;   // log thread only
   std::mutex mutex_;
   std::condition_variable wakeup_;
   std::vector<Waiting> waiting_;  // under mutex_

@@ -275,6 +275,29 @@ TEST(DurableStore, StampsWhatComesAfterTheRestartFromTheMetaInFrontOfIt) {
   EXPECT_EQ(rows.size(), 3u);  // META among them: its sort key is its recordedAt
 }
 
+TEST(DurableStore, KnowsTheNamesThatATableBroughtAfterASecondRestart) {
+  const Directory directory;
+  { Fed fed(open(directory)); }  // the table is on the disk, the name that it inherits is not yet
+  const auto attributes = [](Store& store) {
+    return test::encode_attributes({{"zone", text("N")}, {"depotCode", text("DEP-1")}}, store.names());
+  };
+  {
+    Fed fed(open(directory));
+    ASSERT_TRUE(test::put(*fed.store().find_table("telemetry"), "VEH#1", "META", attributes(fed.store())).ok());
+  }
+  {
+    Fed fed(open(directory));
+    ASSERT_TRUE(test::put(*fed.store().find_table("telemetry"), "VEH#2", "META", attributes(fed.store())).ok());
+    cut(fed.store(), 0);
+  }
+  Fed fed(open(directory));
+  const auto rows = rows_of(fed.store(), "");
+  ASSERT_EQ(rows.size(), 2u);
+  for (const StoredRow& row : rows) {
+    EXPECT_EQ(row.attributes, (Item{{"zone", text("N")}, {"depotCode", text("DEP-1")}}));
+  }
+}
+
 TEST(DurableStore, RefusesADirectoryThatIsOpenElsewhere) {
   const Directory directory;
   const auto first = open(directory);
