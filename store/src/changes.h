@@ -13,8 +13,8 @@ namespace drover::store {
 // What a checkpoint has to write, and the state it has to write it in
 //
 // Cuts.     A cut is a moment at which no shard has work in hand. Intervals between cuts are numbered; the present one
-//           is `interval()`. A collection, and each block and node of its history, carries the interval in which it
-//           changed last or came to be.
+//           is `interval()`. A collection carries the interval in which it changed last, each block of its history
+//           the one in which it came to be.
 // Writer.   Before it changes a collection for the first time in an interval it notes the view and the length of the
 //           tail as they stand: the collection's state at the cut.
 // Reader.   A checkpoint, which holds an EpochDomain::Guard since the cut, asks for the state of a collection at the
@@ -32,7 +32,7 @@ struct CollectionState {
 
 /// Of one shard: which collections have changed since the last cut.
 ///
-/// Threads: begin() while the shard is at rest; note() and gone() by the writer; state_at_cut() by a checkpoint.
+/// Threads: begin() while the shard is at rest; state_at_cut() by a checkpoint; all else by the writer.
 class Changes {
  public:
   struct Gone {

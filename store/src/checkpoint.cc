@@ -1,7 +1,6 @@
 #include "checkpoint.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -103,7 +102,7 @@ class HistoryWriter {
     if (block.born() != settings_.interval && std::none_of(apart_.begin(), apart_.end(), covers)) return;
     model::Bytes encoded;
     encode_block(rows_of(block, block.count()), encoded);
-    batch_.put(Family::kBlocks, model::Bytes(place_.collection_key).append(first_key), encoded);
+    batch_.put(Family::kBlocks, key_of(first_key), encoded);
   }
 
   void seal() {
@@ -113,13 +112,17 @@ class HistoryWriter {
       for (std::uint32_t i = 0; i < block->count(); ++i) rows.push_back(block->row(i));
       // What stands there by itself is replaced, or may not be there at all.
       if (block->born() != settings_.interval) {
-        batch_.remove(Family::kBlocks, model::Bytes(place_.collection_key).append(block->row(0).sort_key()));
+        batch_.remove(Family::kBlocks, key_of(block->row(0).sort_key()));
       }
     }
     std::unique_ptr<ColdBlock> cold = ColdBlock::of_rows(place_, rows, settings_.interval);
-    batch_.put(Family::kBlocks, model::Bytes(place_.collection_key).append(cold->first_key()), *cold->in_memory());
+    batch_.put(Family::kBlocks, key_of(cold->first_key()), *cold->in_memory());
     seals_.push_back({std::move(run_), settings_.sealed_born_max, std::move(cold)});
     clear();
+  }
+
+  model::Bytes key_of(std::string_view first_key) const {
+    return model::Bytes(place_.collection_key).append(first_key);
   }
 
   void clear() {

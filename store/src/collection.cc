@@ -56,7 +56,7 @@ void append_child(Node& node, const Piece& piece) {
 }
 
 /// Nodes of one level over `pieces`, evenly filled.
-Pieces nodes_over(const Pieces& pieces, std::uint8_t level, std::uint32_t born) {
+Pieces nodes_over(const Pieces& pieces, std::uint8_t level) {
   Pieces nodes;
   const std::size_t needed = (pieces.size() + kNodeFanout - 1) / kNodeFanout;
   std::size_t at = 0;
@@ -64,7 +64,6 @@ Pieces nodes_over(const Pieces& pieces, std::uint8_t level, std::uint32_t born) 
     const std::size_t end = pieces.size() * (n + 1) / needed;
     auto* node = new Node;
     node->level = level;
-    node->born = born;
     for (; at < end; ++at) append_child(*node, pieces[at]);
     nodes.push_back(piece_of(node));
   }
@@ -72,8 +71,8 @@ Pieces nodes_over(const Pieces& pieces, std::uint8_t level, std::uint32_t born) 
 }
 
 /// The tree over nodes of `level`; null if there are none.
-const Node* root_over(Pieces nodes, std::uint8_t level, std::uint32_t born) {
-  while (nodes.size() > 1) nodes = nodes_over(nodes, ++level, born);
+const Node* root_over(Pieces nodes, std::uint8_t level) {
+  while (nodes.size() > 1) nodes = nodes_over(nodes, ++level);
   return nodes.empty() ? nullptr : static_cast<const Node*>(nodes[0].child);
 }
 
@@ -84,20 +83,17 @@ Pieces appended(const Node* node, const Block* block, RetireList& retired) {
   if (kept + last.size() > kNodeFanout) {
     // Full, and its last child stays as it is: only the overflow needs a new node.
     auto* full = new Node(*node);
-    full->born = block->born();
     if (node->level != 0) {
       full->child[kept] = last[0].child;
       full->first_key[kept] = last[0].first_key;
     }
     auto* sibling = new Node;
     sibling->level = node->level;
-    sibling->born = block->born();
     append_child(*sibling, last.back());
     retire(node, retired);
     return {piece_of(full), piece_of(sibling)};
   }
   auto* copy = new Node(*node);
-  copy->born = block->born();
   copy->count = static_cast<std::uint8_t>(kept);
   for (const Piece& piece : last) append_child(*copy, piece);
   retire(node, retired);
@@ -105,9 +101,9 @@ Pieces appended(const Node* node, const Block* block, RetireList& retired) {
 }
 
 const Node* appended_to_history(const Node* history, const Block* block, RetireList& retired) {
-  if (history == nullptr) return root_over(nodes_over({piece_of(block)}, 0, block->born()), 0, block->born());
+  if (history == nullptr) return root_over(nodes_over({piece_of(block)}, 0), 0);
   const std::uint8_t level = history->level;
-  return root_over(appended(history, block, retired), level, block->born());
+  return root_over(appended(history, block, retired), level);
 }
 
 std::string_view last_key_of(const Node* node) {
@@ -323,7 +319,7 @@ Pieces Collection::merge_node(const Node& node, std::span<const Change> changes,
     if (part.empty()) {
       pieces.push_back(piece_at(node, i));
     } else if (node.level > 0) {
-      const Pieces below = nodes_over(merge_node(*node.node(i), part, merge), node.node(i)->level, cut);
+      const Pieces below = nodes_over(merge_node(*node.node(i), part, merge), node.node(i)->level);
       pieces.insert(pieces.end(), below.begin(), below.end());
     } else if (node.is_cold(i)) {
       const ColdBlock* const old = node.cold_block(i);
@@ -363,8 +359,7 @@ SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired
   }
   if (in_history > 0) {
     const std::uint8_t level = next.history->level;
-    next.history =
-        root_over(nodes_over(merge_node(*next.history, changes.first(in_history), merge), level, cut), level, cut);
+    next.history = root_over(nodes_over(merge_node(*next.history, changes.first(in_history), merge), level), level);
   }
   if (in_history < changes.size()) {
     std::vector<Block*> blocks = merge_block(next.tail, changes.subspan(in_history), true, merge.delta);
@@ -419,7 +414,7 @@ Pieces Collection::seal_node(const Node& node, Sealing& sealing) const {
   Pieces pieces;
   Pieces below;  // of the neighbours that change
   const auto take_below = [&] {
-    const Pieces nodes = nodes_over(below, static_cast<std::uint8_t>(node.level - 1), cut);
+    const Pieces nodes = nodes_over(below, static_cast<std::uint8_t>(node.level - 1));
     pieces.insert(pieces.end(), nodes.begin(), nodes.end());
     below.clear();
   };
@@ -462,7 +457,7 @@ std::size_t Collection::seal(std::span<Seal> seals, RetireList& retired) {
   if (sealing.left.empty()) return failed;
   View next = *view_.load(std::memory_order_relaxed);  // own stores only
   const std::uint8_t level = next.history->level;
-  next.history = root_over(nodes_over(seal_node(*next.history, sealing), level, cut), level, cut);
+  next.history = root_over(nodes_over(seal_node(*next.history, sealing), level), level);
   publish(next, retired);
   return failed;
 }
@@ -484,7 +479,7 @@ void Collection::restore(const Pieces& history, Block* tail, RetireList& retired
     }
   }
   count(*tail);
-  const Node* const root = history.empty() ? nullptr : root_over(nodes_over(history, 0, 0), 0, 0);
+  const Node* const root = history.empty() ? nullptr : root_over(nodes_over(history, 0), 0);
   publish({root, tail}, retired);
 }
 

@@ -48,7 +48,6 @@ inline constexpr std::size_t kTreeDepthMax = 12;
 struct Node {
   std::uint8_t level = 0;
   std::uint8_t count = 0;
-  std::uint32_t born = 0;  ///< As Block::born(): no block below it is younger.
   std::uint32_t cold = 0;  ///< Which children are cold blocks, a bit each.
   std::array<const void*, kNodeFanout> child{};
   std::array<std::string_view, kNodeFanout> first_key{};  ///< Points into the child's first block.

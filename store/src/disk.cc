@@ -67,7 +67,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family) {
   rocksdb::ColumnFamilyOptions options;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = nullptr;
-  table.no_block_cache = true;  // what is read, is read once, at the start
+  table.no_block_cache = true;  // cold blocks lie in blob files, which the system caches
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.compression = rocksdb::kNoCompression;  // the columns are dense
   options.write_buffer_size = 32 * kMiB;

@@ -21,7 +21,8 @@ namespace drover::store {
 //          R2 reads the epoch of W2 or a later one and W1 happens before R3: the reader can't reach the object. If W3
 //          sees the slot with an epoch above the tag, R1's epoch was read after W2, with the same consequence. A slot
 //          whose epoch was stale when claimed only delays the freeing.
-// Not promised.  A reader that never leaves keeps everything retired after it came. Readers leave before they wait.
+// Not promised.  A reader that never leaves keeps everything retired after it came. Readers wait for nothing but
+//          a block from the disk.
 // Why not liburcu.  Its barriers are invisible to ThreadSanitizer, which then can't check a single reader of the store.
 
 inline constexpr std::size_t kReaderSlots = 128;
