@@ -24,6 +24,8 @@ extern "C" const char* __tsan_default_options() {
 //
 // called_from_lib: what these libraries do to their own memory (memcmp, free) is seen, what orders it is not.
 //
+// mtx_: librdkafka is alone in using C11's mutexes, which are in its own memory too (tests/support/c11_threads.cc).
+//
 // librocksdb: its threads run std::string's functions of our program, which are instrumented, on what its own locks
 // guard. None of our code is called by its threads.
 extern "C" const char* __tsan_default_suppressions() {
@@ -36,6 +38,7 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:tbb::detail::d2::concurrent_queue_rep<*>::concurrent_queue_rep\n"
          "called_from_lib:libtbb.so\n"
          "called_from_lib:librdkafka.so\n"
+         "race:^mtx_\n"
          "race:librocksdb.so\n"
          "called_from_lib:librocksdb.so\n";
 }
