@@ -29,44 +29,6 @@ model::Status table_gone() {
   return {model::StatusCode::kStopping, "the table is being deleted"};
 }
 
-/// How many bytes two texts begin with alike.
-std::size_t common_size(std::string_view a, std::string_view b) {
-  if (b.starts_with(a)) return a.size();
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
-}
-
-/// The first eight bytes as a number that orders as they do.
-std::uint64_t head_of(std::string_view bytes) {
-  char head[sizeof(std::uint64_t)] = {};
-  std::memcpy(head, bytes.data(), std::min(bytes.size(), sizeof head));
-  std::uint64_t number;
-  std::memcpy(&number, head, sizeof number);
-  return __builtin_bswap64(number);
-}
-
-/// Sorts by merging the runs that are there already: what a delivery brings is mostly in order. Stable.
-template <typename T, typename Less>
-void sort_runs(std::vector<T>& values, Less less) {
-  std::vector<std::size_t> ends;  // of the runs
-  for (std::size_t i = 1; i <= values.size(); ++i) {
-    if (i == values.size() || less(values[i], values[i - 1])) ends.push_back(i);
-  }
-  std::vector<T> merged(ends.size() > 1 ? values.size() : 0);
-  const auto at = [](std::vector<T>& in, std::size_t i) { return in.begin() + static_cast<std::ptrdiff_t>(i); };
-  while (ends.size() > 1) {
-    std::vector<std::size_t> merged_ends;
-    std::size_t begin = 0;
-    for (std::size_t run = 0; run < ends.size(); run += 2) {
-      const std::size_t middle = ends[run];
-      const std::size_t end = run + 1 < ends.size() ? ends[run + 1] : middle;
-      std::merge(at(values, begin), at(values, middle), at(values, middle), at(values, end), at(merged, begin), less);
-      merged_ends.push_back(begin = end);
-    }
-    values.swap(merged);
-    ends = std::move(merged_ends);
-  }
-}
-
 }  // namespace
 
 Acknowledgement::~Acknowledgement() {
@@ -200,13 +162,11 @@ void Shard::note_size(Collection& collection, std::int64_t items_before, std::in
 }
 
 template <typename Apply>
-void Shard::for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply) {
+void Shard::for_each_row(const model::RowBatch& rows, std::span<const std::uint32_t> selected, Apply&& apply) {
   constexpr std::size_t kAhead = 32;  // rows whose look-ups overlap
   std::array<Space::Probe, kAhead> probes;
-  const model::RowBatch& rows = *batch.rows;
-  for (std::size_t begin = 0; begin < batch.selected.size(); begin += kAhead) {
-    const std::size_t count = std::min(kAhead, batch.selected.size() - begin);
-    const std::uint32_t* const selected = batch.selected.data() + begin;
+  for (; !selected.empty(); selected = selected.subspan(std::min(kAhead, selected.size()))) {
+    const std::size_t count = std::min(kAhead, selected.size());
     for (std::size_t i = 0; i < count; ++i) {
       const model::RowBatch::Row& row = rows.rows[selected[i]];
       probes[i].begin(space_, row.hash);
@@ -219,19 +179,27 @@ void Shard::for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply) {
     for (std::size_t i = 0; i < count; ++i) {
       const model::RowBatch::Row& row = rows.rows[selected[i]];
       const std::string_view partition_key = rows.partition_key(row);
-      if (--until_sample_ == 0) [[unlikely]]
-        sample(row.hash, partition_key);
-      tally_.bytes += row.row_size;
       Collection* const found = probes[i].found(partition_key);
-      apply(found != nullptr ? *found : collection_of(row.hash, partition_key), rows.row_bytes(row));
+      apply(found != nullptr ? *found : collection_of(row.hash, partition_key), row);
     }
   }
+}
+
+/// Counts the rows of a batch, and samples their keys.
+void Shard::count_rows(const partitioner::RoutedBatch& batch) {
+  const model::RowBatch& rows = *batch.rows;
+  for (const std::uint32_t selected : batch.selected) tally_.bytes += rows.rows[selected].row_size;
+  std::size_t at = until_sample_ - 1;
+  for (; at < batch.selected.size(); at += partitioner::kHeatSampleEvery) {
+    const model::RowBatch::Row& row = rows.rows[batch.selected[at]];
+    sample(row.hash, rows.partition_key(row));
+  }
+  until_sample_ = static_cast<std::uint32_t>(at + 1 - batch.selected.size());
   tally_.records += batch.selected.size();
   ++tally_.batches;
 }
 
 void Shard::sample(model::KeyHash hash, std::string_view partition_key) {
-  until_sample_ = partitioner::kHeatSampleEvery;
   hot_keys_.add(hash, partition_key);
   if (--until_decay_ != 0) return;
   until_decay_ = kSamplesPerDecay;
@@ -287,19 +255,23 @@ void IndexShard::run() {
     deliveries.push_back(std::move(delivery));
     if (deliveries.size() == static_cast<std::size_t>(inbox_.capacity())) break;
   }
+  std::string_view prefix;  // of all sort keys
+  if (!deliveries.empty()) prefix = deliveries.front().order->prefix;
+  for (const Delivery& delivery : deliveries) prefix = prefix.substr(0, common_size(prefix, delivery.order->prefix));
   std::vector<Collection*> collections;
-  std::vector<std::vector<Entry>> entries;
+  std::vector<std::vector<Entry>> entries;  // of each
   for (const Delivery& delivery : deliveries) {
-    for_each_row(delivery.batch, [&](Collection& collection, std::string_view bytes) {
-      std::uint32_t& group = collection.group;
-      if (group >= collections.size() || collections[group] != &collection) {
-        group = static_cast<std::uint32_t>(collections.size());
-        collections.push_back(&collection);
-        entries.emplace_back();
-      }
-      const model::RowView row(bytes);
-      entries[group].push_back({0, row.sort_key(), {bytes, row.tombstone()}});
-    });
+    take_groups(delivery, collections);
+    entries.resize(collections.size());
+    const HeadBehind head(delivery.order->prefix, prefix.size());
+    const model::RowBatch& rows = *delivery.batch.rows;
+    for (const std::uint32_t selected : delivery.batch.selected) {
+      const EntryOrder::Mark& mark = delivery.order->marks[selected];
+      const model::RowBatch::Row& row = rows.rows[selected];
+      entries[group_of_[mark.group]].push_back(
+          {head(mark.head), rows.row_bytes(row).data(), row.row_size, mark.remove});
+    }
+    count_rows(delivery.batch);
   }
   for (std::size_t i = 0; i < collections.size(); ++i) merge(*collections[i], entries[i]);
   publish_stats();
@@ -309,27 +281,45 @@ void IndexShard::run() {
   for (TableShard* shard : upstream_) shard->wake();
 }
 
-void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
-  std::string_view common = entries.front().sort_key;
-  for (const Entry& entry : entries) common = common.substr(0, common_size(common, entry.sort_key));
-  for (Entry& entry : entries) entry.head = head_of(entry.sort_key.substr(common.size()));
-  sort_runs(entries, [](const Entry& a, const Entry& b) {
-    return a.head != b.head ? a.head < b.head : a.sort_key < b.sort_key;
+/// Looks up the collections that a delivery's groups belong to: group_of_ becomes where each stands in `collections`.
+void IndexShard::take_groups(const Delivery& delivery, std::vector<Collection*>& collections) {
+  constexpr std::uint32_t kUnseen = ~std::uint32_t{0};
+  group_of_.assign(delivery.order->groups, kUnseen);
+  firsts_.clear();
+  for (const std::uint32_t selected : delivery.batch.selected) {
+    std::uint32_t& group = group_of_[delivery.order->marks[selected].group];
+    if (group != kUnseen) continue;
+    group = 0;
+    firsts_.push_back(selected);
+  }
+  for_each_row(*delivery.batch.rows, firsts_, [&](Collection& collection, const model::RowBatch::Row& row) {
+    std::uint32_t& at = collection.group;
+    if (at >= collections.size() || collections[at] != &collection) {
+      at = static_cast<std::uint32_t>(collections.size());
+      collections.push_back(&collection);
+    }
+    const auto i = static_cast<std::size_t>(&row - delivery.batch.rows->rows.data());
+    group_of_[delivery.order->marks[i].group] = at;
   });
+}
+
+void IndexShard::merge(Collection& collection, const std::vector<Entry>& entries) {
+  sorter_.sort(entries);
   std::vector<Change> changes;
   changes.reserve(entries.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
+  const auto& order = sorter_.order();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Entry& entry = entries[order[i].entry];
     // Of one key's changes the last one counts: one table shard sent them all, in order.
-    if (i + 1 < entries.size() && entries[i].head == entries[i + 1].head &&
-        entries[i].sort_key == entries[i + 1].sort_key) {
+    if (i + 1 < order.size() && order[i].key == order[i + 1].key &&
+        entry.sort_key() == entries[order[i + 1].entry].sort_key())
       continue;
-    }
-    changes.push_back(entries[i].change);
+    changes.push_back({entry.row_bytes(), entry.remove});
   }
   changes_.about_to_change(collection);
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
-  if (collection.is_append(entries.front().sort_key)) {
+  if (collection.is_append(model::RowView(changes.front().row).sort_key())) {
     for (const Change& change : changes) {
       if (!change.remove) collection.append(model::RowView(change.row), retired_);
     }
@@ -470,7 +460,11 @@ void TableShard::run() {
   Delivery delivery;
   const bool stream = inbox_.try_pop(delivery);
   if (stream) {
-    for_each_row(delivery.batch, [this](Collection& collection, std::string_view row) { apply(collection, row); });
+    const model::RowBatch& rows = *delivery.batch.rows;
+    for_each_row(rows, delivery.batch.selected, [&](Collection& collection, const model::RowBatch::Row& row) {
+      apply(collection, rows.row_bytes(row));
+    });
+    count_rows(delivery.batch);
     ++applied;
   }
   add(counters_.stored, count_.stored);
@@ -522,13 +516,14 @@ void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledge
     const std::size_t bytes = entries_[i].bytes.size();
     const std::size_t count = entries_[i].rows.size();
     auto rows = std::make_shared<const model::RowBatch>(std::exchange(entries_[i], {}));
+    auto order = std::make_shared<const EntryOrder>(EntryOrder::of(*rows));
     // The next turn likely makes as many.
     entries_[i].bytes.reserve(bytes + bytes / 8);
     entries_[i].rows.reserve(count + count / 8);
     for (partitioner::RoutedBatch& routed : partitioner::route(rows, indexes_[i]->map.current())) {
       IndexShard* to = indexes_[i]->shards[routed.shard.value].get();
       shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
-      outbox_.push_back({to, {std::move(routed), acknowledgement}});
+      outbox_.push_back({to, {std::move(routed), acknowledgement, order}});
     }
   }
 }

@@ -21,6 +21,7 @@
 #include "drover/partitioner/router.h"
 #include "drover/store/stats.h"
 #include "drover/store/store.h"
+#include "entry_order.h"
 #include "epoch.h"
 #include "executor.h"
 #include "index_plan.h"
@@ -59,6 +60,7 @@ struct Acknowledgement {
 struct Delivery {
   partitioner::RoutedBatch batch;
   std::shared_ptr<Acknowledgement> ack;
+  std::shared_ptr<const EntryOrder> order = nullptr;  ///< To an index shard.
 };
 
 // Turns: one writer at a time, without a lock
@@ -126,9 +128,10 @@ class Shard {
   /// After every change of a collection: size classes and the largest one.
   void note_size(Collection& collection, std::int64_t items_before, std::int64_t bytes_before);
   Collection& collection_of(model::KeyHash hash, std::string_view partition_key);
-  /// Calls `apply(collection, row bytes)` for every row, with what it will touch brought near in time.
+  /// Calls `apply(collection, row)` for every selected row, with what it will touch brought near in time.
   template <typename Apply>
-  void for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply);
+  void for_each_row(const model::RowBatch& rows, std::span<const std::uint32_t> selected, Apply&& apply);
+  void count_rows(const partitioner::RoutedBatch& batch);
   void sample(model::KeyHash hash, std::string_view partition_key);
 
   static constexpr std::uint32_t kSamplesPerDecay = 16 * 1024;
@@ -172,9 +175,9 @@ class Shard {
 class TableShard;
 
 /// An index shard hears from every shard of its table: its inbox holds this many times a table shard's.
-inline constexpr std::size_t kIndexInboxFactor = 32;
+inline constexpr std::size_t kIndexInboxFactor = 96;
 /// A table shard that never rests has its indexes apply what they were sent after this many turns.
-inline constexpr std::uint32_t kTurnsPerFlush = 32;
+inline constexpr std::uint32_t kTurnsPerFlush = 96;
 
 /// A shard of a global index: merges what the table's shards send, a whole inbox at a time. Deliveries gather until
 /// half of it is full or a sender asks for a turn: the more a merge brings, the fewer blocks are built for each row.
@@ -195,14 +198,12 @@ class IndexShard final : public Shard {
   void drop_all() override;
 
  private:
-  struct Entry {
-    std::uint64_t head = 0;  ///< The eight bytes behind what all sort keys of the merge begin with, as a number.
-    std::string_view sort_key;
-    Change change;
-  };
   bool is_half_full() const { return inbox_.size() >= inbox_.capacity() / 2; }
-  void merge(Collection& collection, std::vector<Entry>& entries);
+  void take_groups(const Delivery& delivery, std::vector<Collection*>& collections);
+  void merge(Collection& collection, const std::vector<Entry>& entries);
 
+  std::vector<std::uint32_t> group_of_, firsts_;  ///< Scratch of take_groups().
+  EntrySorter sorter_;
   std::vector<TableShard*> upstream_;
   /// A turn is asked for. Set behind the push and ahead of S2, so that T3 sees it; a turn exchanges it before it pops,
   /// so that it sees the push of whoever it takes it from.
