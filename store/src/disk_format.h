@@ -28,7 +28,7 @@
 namespace drover::store {
 
 /// What this Drover writes, and the newest that it reads.
-inline constexpr std::uint64_t kDiskFormat = 1;
+inline constexpr std::uint64_t kDiskFormat = 2;
 
 inline constexpr std::string_view kFormatKey = "format";
 inline constexpr std::string_view kCutKey = "cut";

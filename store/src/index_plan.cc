@@ -141,23 +141,24 @@ IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scra
   row.hash = model::hash_key(*entry_partition);
   row.begin = static_cast<std::uint32_t>(out.bytes.size());
   row.partition_key_size = static_cast<std::uint32_t>(entry_partition->size());
-  out.bytes.resize(out.bytes.size() + entry_partition->size() + model::kRowHeaderSizeBytes +
-                   model::kVarintSizeBytesMax + key_room + kept_size);
+  out.bytes.resize(out.bytes.size() + entry_partition->size() + 1 + model::kVarintSizeBytesMax + key_room + kept_size);
   char* to = out.bytes.data() + row.begin;
   to += entry_partition->copy(to, entry_partition->size());
+  *to++ = static_cast<char>(model::kRowUnversioned | (remove ? model::kRowTombstone : 0));
   // The key's size, which stands in front of it, is known behind it: mostly it takes the one byte that is left for it.
-  char* const head = to;
-  char* const key = head + model::kRowHeaderSizeBytes + 1;
-  to = key;
+  char* const size_at = to++;
+  const char* const key = to;
   for (std::size_t i = 0; i < parts; ++i) to = model::put_key_part(to, *joined[i]);
   const auto key_size = static_cast<std::size_t>(to - key);
   if (key_size >= 0x80) [[unlikely]] {
-    char prefix[model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax];
-    const auto prefix_size = model::put_row_prefix(prefix, item.version, 0, key_size) - prefix;
-    std::memmove(head + prefix_size, key, key_size);
-    to = head + prefix_size + key_size;
+    char size[model::kVarintSizeBytesMax];
+    const auto size_size = static_cast<std::size_t>(model::put_varint(size, key_size) - size);
+    std::memmove(size_at + size_size, key, key_size);
+    std::memcpy(size_at, size, size_size);
+    to = size_at + size_size + key_size;
+  } else {
+    *size_at = static_cast<char>(key_size);
   }
-  model::put_row_prefix(head, item.version, remove ? model::kRowTombstone : 0, key_size);
   if (!remove) {
     for (const std::string_view& run : kept) to += run.copy(to, run.size());
   }

@@ -36,7 +36,6 @@ class IndexPlan {
     std::string_view sort_key;
     std::string_view own;        ///< Encoded attributes.
     std::string_view inherited;  ///< More of them.
-    model::Version version;
   };
   /// Appends the entry of an item (or, as a tombstone, its removal) to `out`.
   Outcome append_entry(const Source& item, bool remove, Scratch& scratch, model::RowBatch& out) const;

@@ -600,8 +600,8 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
   for (std::size_t i = 0; i < indexes_.size(); ++i) {
     const IndexPlan& plan = indexes_[i]->plan;
     const auto append = [&](const model::RowView& from, const std::string_view& more, bool remove) {
-      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more, row.version()},
-                               remove, scratch_, entries_[i]);
+      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more}, remove, scratch_,
+                               entries_[i]);
     };
     if (replaced != nullptr &&
         (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes(), inherited)))
