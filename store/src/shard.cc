@@ -29,6 +29,10 @@ model::Status table_gone() {
   return {model::StatusCode::kStopping, "the table is being deleted"};
 }
 
+model::Status collection_full() {
+  return {model::StatusCode::kTooLarge, "the item collection is as large as a local index allows"};
+}
+
 /// How many bytes two texts begin with alike.
 std::size_t common_size(std::string_view a, std::string_view b) {
   if (b.starts_with(a)) return a.size();
@@ -391,6 +395,12 @@ TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, co
     inherited_.push_back(interned);
     if (interned.value < kMaskBits) inherited_mask_ |= std::uint64_t{1} << interned.value;
   }
+  if (CollectionSizes::has_limit(schema)) {
+    const auto own = shared.options.item_collection_limits.find(schema.name);
+    sizes_.emplace(
+        schema, shared.names,
+        own != shared.options.item_collection_limits.end() ? own->second : shared.options.item_collection_limit_bytes);
+  }
 }
 
 bool TableShard::offer(Delivery&& delivery) {
@@ -416,8 +426,9 @@ void TableShard::resume() {
 
 void TableShard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
   Shard::restore(hash, partition_key, history, tail);
-  if (inherited_.empty()) return;
   Collection& collection = *space_.find(hash, partition_key);
+  if (sizes_) sizes_->restore(collection);
+  if (inherited_.empty()) return;
   const FoundRow meta = collection.find(schema_.inherit_from);
   if (meta.row && !meta.row->tombstone()) learn_stamp(collection, *meta.row);
 }
@@ -478,6 +489,7 @@ void TableShard::run() {
   add(counters_.conflicting, count_.conflicting);
   add(counters_.late, count_.late);
   add(counters_.refused, count_.refused);
+  add(counters_.over_limit, count_.over_limit);
   count_ = {};
   publish_stats();
   send_index_entries(std::move(acknowledgement));
@@ -621,6 +633,15 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
   return true;
 }
 
+/// By how much the collection grows when `row` takes the place of `replaced`; nothing is measured without a limit.
+std::int64_t TableShard::growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
+                                const model::RowView* replaced) {
+  if (!sizes_) return 0;
+  const std::string_view partition_key = collection.partition_key();
+  return sizes_->size_of(partition_key, row, inherited) -
+         (replaced != nullptr ? sizes_->size_of(partition_key, *replaced) : 0);
+}
+
 /// Stores a row and what it inherits, over what is there. Requires: `newest` is what is_append() says of its key.
 void TableShard::put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest) {
   changes_.about_to_change(collection);
@@ -669,12 +690,20 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
     }
   }
   const std::string_view inherited = inherited_by(collection, row);
+  const std::int64_t grown = growth(collection, row, inherited, present ? &*present : nullptr);
+  // What the log of API writes brings back was admitted once.
+  if (sizes_ && !sizes_->admits(collection, grown) && row.version().source() != model::kApiSource) [[unlikely]] {
+    ++count_.refused;
+    ++count_.over_limit;
+    return;
+  }
   if (row_bytes.size() + inherited.size() > model::kItemSizeBytesMax ||
       (!indexes_.empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
     ++count_.refused;
     return;
   }
   put(collection, row, inherited, newest);
+  if (sizes_) sizes_->add(collection, grown);
   ++(present ? count_.conflicting : count_.stored);
   if (!newest && !present) ++count_.late;
 }
@@ -705,6 +734,7 @@ model::Status TableShard::apply(ItemWrite& write) {
   if (changes_nothing) {
     // The deletion that it is told of may not be on the disk yet, or have failed there.
     if (present && present->tombstone()) log(write.partition_key, present->bytes(), {});
+    if (sizes_ && write.sized) write.sized(collection != nullptr ? sizes_->of(*collection) : 0);
     return {};
   }
 
@@ -721,10 +751,14 @@ model::Status TableShard::apply(ItemWrite& write) {
   if (!inherited.empty() && row.bytes().size() + inherited.size() > model::kItemSizeBytesMax) {
     return model::invalid("Item size has exceeded the maximum allowed size");
   }
+  const std::int64_t grown = growth(target, row, inherited, present ? &*present : nullptr);
+  if (sizes_ && !sizes_->admits(target, grown)) return collection_full();
   if (!append_index_entries(target, row, inherited, present ? &*present : nullptr)) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
   put(target, row, inherited, target.is_append(row.sort_key()));
+  if (sizes_) sizes_->add(target, grown);
+  if (sizes_ && write.sized) write.sized(sizes_->of(target));
   log(write.partition_key, row.bytes(), inherited);
   ++tally_.records;
   tally_.bytes += row.bytes().size() + inherited.size();

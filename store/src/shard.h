@@ -8,12 +8,15 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "changes.h"
+#include "collection_sizes.h"
 #include "drover/model/names.h"
 #include "drover/model/schema.h"
 #include "drover/model/sync.h"
@@ -31,7 +34,7 @@ namespace drover::store {
 
 /// What all shards of one store share.
 struct Shared {
-  explicit Shared(const StoreOptions& store_options) : options(store_options), executor(store_options.workers) {}
+  explicit Shared(StoreOptions store_options) : options(std::move(store_options)), executor(options.workers) {}
   const StoreOptions options;
   model::AttributeNames names;
   EpochDomain epochs;
@@ -239,7 +242,7 @@ class Stamps {
 struct TableCounters {
   /// Stream batches that wait or are being applied: the last one has the indexes flushed.
   std::atomic<std::int64_t> batches_in_hand{0};
-  std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0};
+  std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0}, over_limit{0};
 };
 
 /// A shard of a table: applies stream rows and API writes, stamps what readings inherit, keeps the indexes in step.
@@ -288,6 +291,8 @@ class TableShard final : public Shard {
   }
   bool append_index_entries(const Collection& collection, const model::RowView& row, std::string_view inherited,
                             const model::RowView* replaced);
+  std::int64_t growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
+                      const model::RowView* replaced);
   void put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest);
   void merge_one(Collection& collection, const model::RowView& row, std::string_view inherited);
   std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
@@ -308,6 +313,7 @@ class TableShard final : public Shard {
   enum class Room : std::uint8_t { kNotWaiting, kWaiting, kWoken };
   std::atomic<Room> room_{Room::kNotWaiting};
   // Writer only.
+  std::optional<CollectionSizes> sizes_;  ///< Of a table with a local index.
   std::vector<model::RowBatch> entries_;  ///< Per index, of this turn.
   struct Mark {
     std::size_t bytes = 0, rows = 0;
@@ -322,7 +328,7 @@ class TableShard final : public Shard {
   std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.
   std::uint32_t turns_since_flush_ = 0;
   struct {
-    std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0;
+    std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0, over_limit = 0;
   } count_;
 };
 

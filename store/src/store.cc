@@ -44,7 +44,8 @@ model::Status in_memory_only() {
 class ShardedStore final : public Store {
  public:
   /// `disk` is null in memory only.
-  ShardedStore(StoreOptions options, std::unique_ptr<Disk> disk) : disk_(std::move(disk)), shared_(options) {}
+  ShardedStore(StoreOptions options, std::unique_ptr<Disk> disk)
+      : disk_(std::move(disk)), shared_(std::move(options)) {}
 
   ~ShardedStore() override {
     Tables tables;
@@ -498,14 +499,14 @@ model::Status ShardedStore::apply_log() {
 }  // namespace
 
 std::unique_ptr<Store> Store::open(StoreOptions options) {
-  return std::make_unique<ShardedStore>(options, nullptr);
+  return std::make_unique<ShardedStore>(std::move(options), nullptr);
 }
 
 model::Result<std::unique_ptr<Store>> Store::open(const std::string& directory, StoreOptions options,
                                                   const RecoveryProgress& progress) {
   auto disk = Disk::open(directory);
   if (!disk.ok()) return disk.status();
-  auto store = std::make_unique<ShardedStore>(options, std::move(disk).value());
+  auto store = std::make_unique<ShardedStore>(std::move(options), std::move(disk).value());
   if (model::Status status = store->recover(progress); !status.ok()) return status;
   return std::unique_ptr<Store>(std::move(store));
 }

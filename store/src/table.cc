@@ -252,6 +252,7 @@ void MemoryTable::add_stats(StoreStats& out) const {
   out.rows_conflicting += counted(counters_.conflicting);
   out.rows_late += counted(counters_.late);
   out.rows_refused += counted(counters_.refused);
+  out.rows_over_limit += counted(counters_.over_limit);
   out.rows_unreadable = counted(shared_.rows_unreadable);
   const EpochDomain::Guard guard(shared_.epochs);
   SpaceStats base;

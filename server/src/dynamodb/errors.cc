@@ -61,6 +61,11 @@ ApiError condition_failed(std::optional<model::Item> item) {
           std::move(item)};
 }
 
+ApiError collection_too_large() {
+  return {400, "com.amazonaws.dynamodb.v20120810#ItemCollectionSizeLimitExceededException",
+          "Collection size exceeded."};
+}
+
 ApiError throttled() {
   return {400, kThrottlingType, "Rate of requests exceeds the allowed throughput."};
 }
@@ -69,6 +74,8 @@ ApiError write_error(const model::Status& status) {
   switch (status.code()) {
     case model::StatusCode::kInvalid:
       return validation_error(status.message());
+    case model::StatusCode::kTooLarge:
+      return collection_too_large();
     case model::StatusCode::kFull:
       return throttled();
     case model::StatusCode::kStopping:  // the table is gone

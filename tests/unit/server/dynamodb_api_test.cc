@@ -1222,5 +1222,58 @@ TEST_F(TimeKeys, ItemsAreFoundAndWrittenUnderAnyFormOfTheirTime) {
   EXPECT_EQ(page.at("/Count").as_int64(), 1);
 }
 
+// --- item collections
+
+TEST_F(DynamoDbApiTest, AFullItemCollectionOfATableWithALocalIndexTakesNoMore) {
+  store::StoreOptions options{.workers = 2};
+  options.item_collection_limit_bytes = 1'000;
+  store_ = store::Store::open(options);
+  api_ = DynamoDbApi::make(*store_);
+  create_readings();
+  const std::string text(700, 'n');
+  put("v1", "1", "'note':{'S':'" + text + "'}");
+  const std::string item = "'Item':{'pk':{'S':'v1'},'sk':{'S':'2'},'note':{'S':'" + text + "'}}";
+  const std::string_view kTooLarge = "ItemCollectionSizeLimitExceededException";
+  EXPECT_EQ(fails("PutItem", "{'TableName':'readings'," + item + "}", kTooLarge).message(),
+            "Collection size exceeded.");
+  fails("BatchWriteItem", "{'RequestItems':{'readings':[{'PutRequest':{" + item + "}}]}}", kTooLarge);
+  fails("UpdateItem",
+        "{'TableName':'readings','Key':{'pk':{'S':'v1'},'sk':{'S':'1'}},'UpdateExpression':'SET more = :m',"
+        "'ExpressionAttributeValues':{':m':{'S':'" +
+            text + "'}}}",
+        kTooLarge);
+  ok("UpdateItem", "{'TableName':'readings','Key':{'pk':{'S':'v1'},'sk':{'S':'1'}},'UpdateExpression':'REMOVE note'}");
+  ok("PutItem", "{'TableName':'readings'," + item + "}");
+}
+
+TEST_F(DynamoDbApiTest, ItemCollectionMetricsAreGivenWhereAskedFor) {
+  create_readings();
+  const std::string size = ",'ReturnItemCollectionMetrics':'SIZE'}";
+  const std::string item = "{'TableName':'readings','Item':{'pk':{'S':'v1'},'sk':{'S':'1'}}";
+  EXPECT_FALSE(ok("PutItem", item + "}").has("/ItemCollectionMetrics"));
+  EXPECT_FALSE(ok("PutItem", item + ",'ReturnItemCollectionMetrics':'NONE'}").has("/ItemCollectionMetrics"));
+  const std::string metrics = quoted("{'ItemCollectionKey':{'pk':{'S':'v1'}},'SizeEstimateRangeGB':[0.0,1.0]}");
+  EXPECT_EQ(ok("PutItem", item + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  const std::string key = "{'TableName':'readings','Key':{'pk':{'S':'v1'},'sk':{'S':'1'}}";
+  EXPECT_EQ(ok("UpdateItem", key + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  EXPECT_EQ(ok("DeleteItem", key + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  EXPECT_EQ(ok("DeleteItem", key + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  const Answer batch = ok("BatchWriteItem",
+                          "{'RequestItems':{'readings':[{'PutRequest':{'Item':{'pk':{'S':'v1'},'sk':{'S':'1'}}}},"
+                          "{'PutRequest':{'Item':{'pk':{'S':'v1'},'sk':{'S':'2'}}}}]}" +
+                              size);
+  EXPECT_EQ(batch.text,
+            quoted("{'UnprocessedItems':{},'ItemCollectionMetrics':{'readings':[") + metrics + quoted("]}}"));
+}
+
+TEST_F(DynamoDbApiTest, ATableWithoutALocalIndexHasNoItemCollectionMetrics) {
+  ok("CreateTable",
+     "{'TableName':'plain','BillingMode':'PAY_PER_REQUEST',"
+     "'AttributeDefinitions':[{'AttributeName':'pk','AttributeType':'S'}],"
+     "'KeySchema':[{'AttributeName':'pk','KeyType':'HASH'}]}");
+  EXPECT_EQ(ok("PutItem", "{'TableName':'plain','Item':{'pk':{'S':'a'}},'ReturnItemCollectionMetrics':'SIZE'}").text,
+            "{}");
+}
+
 }  // namespace
 }  // namespace drover::server

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,8 +52,13 @@ struct ItemWrite {
   std::function<Decision(std::optional<std::string_view> present)> decide;
 
   /// Called once, from any thread, when the write and all its index entries can be read; with kInvalid if an index
-  /// can't hold the item, with kStopping if the table was deleted first. Not called if Table::write() fails.
+  /// can't hold the item, with kTooLarge if its collection can't, with kStopping if the table was deleted first. Not
+  /// called if Table::write() fails.
   std::function<void(model::Status)> done;
+
+  /// Of a table with a local index, may be null: called by the writer, ahead of done(), with the size of the item's
+  /// collection behind the write, local projections included.
+  std::function<void(std::uint64_t size_bytes)> sized = {};
 };
 
 class Table;
@@ -113,6 +119,10 @@ struct StoreOptions {
   std::size_t inbox_batches = model::kShardInboxBatchesMax;
   /// Of a durable store: beyond it older items are on disk only, and read from there.
   std::uint64_t memory_budget_bytes = std::uint64_t{4} << 30;
+  /// How large an item collection may become in a table with a local index, local projections included; and in single
+  /// tables, by name. Not part of a table's definition: it may be another one at the next start.
+  std::uint64_t item_collection_limit_bytes = model::kItemCollectionSizeBytesMax;
+  std::map<std::string, std::uint64_t> item_collection_limits = {};
   model::ClockMs clock = &model::system_clock_ms;
 };
 
