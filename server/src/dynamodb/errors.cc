@@ -56,6 +56,10 @@ ApiError table_in_use(std::string_view table) {
           "Table already exists: " + std::string(table)};
 }
 
+ApiError limit_exceeded(std::string message) {
+  return {400, "com.amazonaws.dynamodb.v20120810#LimitExceededException", std::move(message)};
+}
+
 ApiError condition_failed(std::optional<model::Item> item) {
   return {400, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "The conditional request failed",
           std::move(item)};

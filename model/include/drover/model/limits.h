@@ -17,6 +17,8 @@ inline constexpr std::size_t kKeyAttributeNameSizeBytesMax = 255;
 inline constexpr std::size_t kPageSizeBytesMax = std::size_t{1024} * 1024;
 inline constexpr std::size_t kNumberDigitsMax = 38;
 
+inline constexpr std::int64_t kGlobalIndexesMax = 20;
+
 // Drover's.
 /// Hash segments of a table's (or index's) key space; a shard owns whole segments.
 inline constexpr std::uint32_t kSegmentBits = 14;
