@@ -289,6 +289,39 @@ TEST(Pipeline, OneTableTwiceWithOtherKeysIsAnError) {
   EXPECT_THAT(status.message(), HasSubstr("table telemetry"));
 }
 
+TEST(Pipeline, ATableOnDiskGetsTheGlobalIndexesThatTheConfigHasMore) {
+  std::string folder = (std::filesystem::temp_directory_path() / "drover-pipeline-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  Config config = api_alone();
+  config.store_directory = folder + "/store";
+  const auto start = [&] {
+    auto pipeline = Pipeline::make(config).value();
+    const model::Status status = pipeline->start();
+    EXPECT_TRUE(status.ok()) << status.message();
+    return pipeline;
+  };
+  call(*start(), "PutItem", R"({"TableName": "telemetry",
+      "Item": {"vehicleId": {"S": "VEH#V-1"}, "recordedAt": {"S": "META"}, "plate": {"S": "X"}}})");
+  model::IndexSchema plate;
+  plate.name = "plate";
+  plate.key.partition_key = {"plate", model::KeyType::kString};
+  config.tables[0].indexes.insert(config.tables[0].indexes.begin(), plate);
+  {
+    const auto pipeline = start();
+    const auto table = pipeline->store().find_table("telemetry");
+    ASSERT_TRUE(eventually([&] { return !table->is_filling("plate"); }));
+    int found = 0;
+    EXPECT_TRUE(table->read("plate", "X", {}, true, [&](const store::StoredItem&) { return ++found; }).ok());
+    EXPECT_EQ(found, 1);
+  }
+  start();
+  config.tables[0].indexes.erase(config.tables[0].indexes.begin());
+  EXPECT_NE(start()->store().find_table("telemetry")->schema().find_index("plate"), nullptr) << "it stays";
+  config.tables[0].indexes[0].projection = model::ProjectionType::kKeysOnly;
+  EXPECT_FALSE(Pipeline::make(config).value()->start().ok());
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Pipeline, StopsInTimeAlsoWhenTheBrokerHasGone) {
   MockKafka kafka;
   kafka.create_topic("fleet", 1);
