@@ -115,7 +115,10 @@ model::TimeSortKey read_time_sort_key(Section section) {
   return out;
 }
 
-model::TableSchema read_table(Section table) {
+constexpr std::uint64_t kCollectionLimitBytesMin = std::uint64_t{1} << 10;
+constexpr std::uint64_t kCollectionLimitBytesMax = std::uint64_t{1} << 50;
+
+model::TableSchema read_table(Section table, store::StoreOptions& store) {
   model::TableSchema out;
   if (auto name = table.require("name", "the table's name")) out.name = name->text().value_or("");
   if (auto keys = table.require("keys", "the table's partition_key and, for collections, its sort_key")) {
@@ -140,6 +143,14 @@ model::TableSchema read_table(Section table) {
   if (auto indexes = table.find("indexes")) {
     for (const Setting& index : indexes->list("a list of indexes").value_or(std::vector<Setting>{})) {
       if (auto section = index.section()) out.indexes.push_back(read_index(std::move(*section)));
+    }
+  }
+  if (auto limit = table.find("item_collection_limit")) {
+    if (auto bytes = limit->size_bytes(kCollectionLimitBytesMin, kCollectionLimitBytesMax)) {
+      store.item_collection_limits[out.name] = *bytes;
+    }
+    if (std::none_of(out.indexes.begin(), out.indexes.end(), [](const auto& index) { return index.local; })) {
+      limit->problem("goes with a local index: without one a collection has no limit; take it out");
     }
   }
   table.finish();
@@ -260,6 +271,11 @@ class ConfigReader {
         config_.checkpoint_interval_ms = interval->duration_ms(100, 3'600'000).value_or(config_.checkpoint_interval_ms);
         if (config_.store_directory.empty()) interval->problem("goes with store.directory: set it, or take this out");
       }
+      if (auto limit = section.find("item_collection_limit")) {
+        config_.store.item_collection_limit_bytes =
+            limit->size_bytes(kCollectionLimitBytesMin, kCollectionLimitBytesMax)
+                .value_or(config_.store.item_collection_limit_bytes);
+      }
       section.read("workers", config_.store.workers, 0, 256);
       section.read("shards_per_table", config_.store.shards_per_table, 0, 1024);
       section.read("inbox_batches", config_.store.inbox_batches, 1, 1024);
@@ -304,7 +320,7 @@ class ConfigReader {
       auto section = setting.section();
       if (!section) continue;
       const std::size_t problems = tree_.problems().size();
-      model::TableSchema table = read_table(std::move(*section));
+      model::TableSchema table = read_table(std::move(*section), config_.store);
       if (tree_.problems().size() == problems) {
         if (model::Status status = model::validate(table); !status.ok()) setting.problem(status.message());
       }

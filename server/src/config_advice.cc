@@ -59,11 +59,11 @@ class TopicAdvice {
     const auto local = std::find_if(table_.indexes.begin(), table_.indexes.end(),
                                     [](const model::IndexSchema& index) { return index.local; });
     if (local == table_.indexes.end()) return;
-    warn(
-        "a stream that grows without end goes to table " + quoted(table_.name) + ", whose local index " +
-        quoted(local->name) +
-        " caps every collection at 10 GB: past that, its writes fail. Make the index a global one, or put the day into "
-        "the partition key");
+    warn("a stream that grows without end goes to table " + quoted(table_.name) + ", whose local index " +
+         quoted(local->name) +
+         " caps every collection at 10 GB (item_collection_limit): past that, its writes fail. Make the index a global "
+         "one, or put the day into "
+         "the partition key");
   }
 
   void nothing_to_inherit() {

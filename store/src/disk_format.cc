@@ -58,6 +58,10 @@ model::Bytes space_key(SpaceId space) {
   return key;
 }
 
+model::Bytes filled_key(SpaceId space) {
+  return model::Bytes(kFilledPrefix) + space_key(space);
+}
+
 model::Bytes collection_key(SpaceId space, model::KeyHash hash, std::string_view partition_key) {
   model::Bytes key = space_key(space);
   append_big_endian(key, hash);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "drover/model/clock.h"
@@ -27,6 +28,10 @@ void add(std::atomic<Integer>& counter, Integer value) {
 
 model::Status table_gone() {
   return {model::StatusCode::kStopping, "the table is being deleted"};
+}
+
+model::Status collection_full() {
+  return {model::StatusCode::kTooLarge, "the item collection is as large as a local index allows"};
 }
 
 }  // namespace
@@ -278,7 +283,9 @@ void IndexShard::run() {
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(deliveries.size()),
                               std::memory_order_acq_rel);  // pairs with idle()
   deliveries.clear();
-  for (TableShard* shard : upstream_) shard->wake();
+  if (const auto table = table_.lock()) {
+    for (TableShard* shard : upstream_) shard->wake();
+  }
 }
 
 /// Looks up the collections that a delivery's groups belong to: group_of_ becomes where each stands in `collections`.
@@ -339,10 +346,11 @@ void IndexShard::drop_all() {
   }
 }
 
-GlobalIndex::GlobalIndex(Shared& shared, const model::TableSchema& table, const model::IndexSchema& index,
-                         std::uint16_t shard_count)
-    : schema(index),
-      plan(table, index, shared.names),
+GlobalIndex::GlobalIndex(Shared& shared, const model::TableSchema& table, model::IndexSchema index,
+                         std::uint16_t index_number, std::uint16_t shard_count)
+    : schema(std::move(index)),
+      number(index_number),
+      plan(table, schema, shared.names),
       space(CollectionTuning{}),
       map(partitioner::ShardMap::uniform(shard_count)) {
   for (std::uint16_t i = 0; i < shard_count; ++i) {
@@ -367,19 +375,25 @@ void Stamps::give_back(const std::string* stamp) {
 }
 
 TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
-                       std::vector<GlobalIndex*> indexes, Stamps& stamps, TableCounters& counters)
+                       std::shared_ptr<const Indexes> indexes, Stamps& stamps, TableCounters& counters)
     : Shard(shared, space, id, shared.options.inbox_batches),
       schema_(schema),
-      indexes_(std::move(indexes)),
       stamps_(stamps),
       counters_(counters),
-      entries_(indexes_.size()),
-      entry_marks_(indexes_.size()) {
+      indexes_(std::move(indexes)),
+      entries_(indexes_->size()),
+      entry_marks_(indexes_->size()) {
   writes_.set_capacity(static_cast<std::ptrdiff_t>(model::kShardInboxWritesMax));
   for (const std::string& name : schema.inherit) {
     const model::NameId interned = shared.names.intern(name);
     inherited_.push_back(interned);
     if (interned.value < kMaskBits) inherited_mask_ |= std::uint64_t{1} << interned.value;
+  }
+  if (CollectionSizes::has_limit(schema)) {
+    const auto own = shared.options.item_collection_limits.find(schema.name);
+    sizes_.emplace(
+        schema, shared.names,
+        own != shared.options.item_collection_limits.end() ? own->second : shared.options.item_collection_limit_bytes);
   }
 }
 
@@ -406,8 +420,9 @@ void TableShard::resume() {
 
 void TableShard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
   Shard::restore(hash, partition_key, history, tail);
-  if (inherited_.empty()) return;
   Collection& collection = *space_.find(hash, partition_key);
+  if (sizes_) sizes_->restore(collection);
+  if (inherited_.empty()) return;
   const FoundRow meta = collection.find(schema_.inherit_from);
   if (meta.row && !meta.row->tombstone()) learn_stamp(collection, *meta.row);
 }
@@ -428,7 +443,8 @@ bool TableShard::has_work() const {
     case Room::kWaiting:
       return false;
     case Room::kNotWaiting:
-      return !inbox_.empty() || (!writes_.empty() && !shared_.holding.load());
+      return !inbox_.empty() || has_next_indexes_.load() ||
+             ((!writes_.empty() || filling_.load()) && !shared_.holding.load());
   }
   return false;
 }
@@ -447,12 +463,17 @@ void TableShard::drop_all() {
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(outbox_.size()), std::memory_order_acq_rel);
   outbox_.clear();
   room_.exchange(Room::kNotWaiting);
+  take_indexes();
+  for (const FillingPart& part : parts_) part.filling->abandoned.store(true, std::memory_order_relaxed);
+  parts_.clear();
+  filling_.store(false);
   flush_indexes();  // what was delivered and gathers there would else be left lying
 }
 
 void TableShard::run() {
   const bool carried = !outbox_.empty();  // maybe with an API write that waits for it
   if (!deliver()) return flush_indexes();
+  take_indexes();            // nothing is on its way to one that goes
   std::int64_t applied = 1;  // the turn itself: see Shared::holding
   shared_.in_flight.fetch_add(1);
   auto acknowledgement = std::make_shared<Acknowledgement>();
@@ -467,11 +488,13 @@ void TableShard::run() {
     count_rows(delivery.batch);
     ++applied;
   }
+  const bool filled = filling_.load(std::memory_order_relaxed) && !shared_.holding.load() && fill(acknowledgement);
   add(counters_.stored, count_.stored);
   add(counters_.repeated, count_.repeated);
   add(counters_.conflicting, count_.conflicting);
   add(counters_.late, count_.late);
   add(counters_.refused, count_.refused);
+  add(counters_.over_limit, count_.over_limit);
   count_ = {};
   publish_stats();
   send_index_entries(std::move(acknowledgement));
@@ -479,7 +502,7 @@ void TableShard::run() {
   // Behind the delivery: who is last has the indexes flushed for all.
   const bool last = stream && counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel) == 1;
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
-  if (carried || writes || last || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
+  if (carried || writes || last || filled || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
 }
 
 /// Takes API writes, so many that a batch is never far behind them; returns how many.
@@ -505,14 +528,110 @@ std::int64_t TableShard::apply_writes(const std::shared_ptr<Acknowledgement>& ac
 /// Has the indexes apply what they were sent, so that nobody waits for entries that gather no further.
 void TableShard::flush_indexes() {
   turns_since_flush_ = 0;
-  for (GlobalIndex* index : indexes_) {
+  for (const auto& index : *indexes_) {
     for (const auto& shard : index->shards) shard->flush();
   }
 }
 
+void TableShard::set_indexes(std::shared_ptr<const Indexes> indexes, std::shared_ptr<Filling> filling,
+                             partitioner::ShardMap::Range segments) {
+  {
+    const model::LockGuard lock(next_indexes_mutex_);
+    next_indexes_.push_back(std::move(indexes));
+    if (filling != nullptr) next_parts_.push_back({std::move(filling), segments, {}, 0, {}});
+  }
+  has_next_indexes_.store(true);
+  schedule();
+}
+
+/// Goes over to the indexes that were set last. Requires: the outbox and the entries are empty.
+void TableShard::take_indexes() {
+  if (!has_next_indexes_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  has_next_indexes_.exchange(false);
+  std::vector<FillingPart> more;
+  std::vector<std::shared_ptr<const Indexes>> next;
+  {
+    const model::LockGuard lock(next_indexes_mutex_);
+    next.swap(next_indexes_);
+    more.swap(next_parts_);
+  }
+  const std::shared_ptr<const Indexes> old = std::exchange(indexes_, next.back());
+  const auto is_gone = [this](const std::shared_ptr<GlobalIndex>& index) {
+    return std::find(indexes_->begin(), indexes_->end(), index) == indexes_->end();
+  };
+  // Nothing comes behind what gathers in an index that goes, and somebody may wait for it.
+  for (const auto& index : *old) {
+    for (const auto& shard : index->shards) {
+      if (is_gone(index)) shard->flush();
+    }
+  }
+  entries_.resize(indexes_->size());
+  entry_marks_.resize(indexes_->size());
+  std::move(more.begin(), more.end(), std::back_inserter(parts_));
+  std::erase_if(parts_, [&](const FillingPart& part) {
+    if (is_gone(part.filling->index)) part.filling->abandoned.store(true, std::memory_order_relaxed);
+    return is_gone(part.filling->index);
+  });
+  filling_.store(!parts_.empty());
+  // Readers may still be at what was published before these, be it that no turn ever took it.
+  next.back() = old;
+  for (std::shared_ptr<const Indexes>& unused : next) {
+    retired_.retire(new std::shared_ptr<const Indexes>(std::move(unused)),
+                    [](void* retired) { delete static_cast<std::shared_ptr<const Indexes>*>(retired); });
+  }
+}
+
+/// Sends a step's rows to the index that is being filled; whether it was the last step of one. What the turn sends
+/// holds the filling too.
+bool TableShard::fill(const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  constexpr std::size_t kFillRowsPerTurn = 1024;
+  constexpr std::size_t kFillBytesPerTurn = std::size_t{1} << 20;
+  FillingPart& part = parts_.front();
+  acknowledgement->done.emplace_back([filling = part.filling](const model::Status&) {});
+  const auto place = std::find(indexes_->begin(), indexes_->end(), part.filling->index);
+  model::RowBatch& entries = entries_[static_cast<std::size_t>(place - indexes_->begin())];
+  const std::size_t bytes_max = entries.bytes.size() + kFillBytesPerTurn;
+  for (std::size_t rows = 0; rows < kFillRowsPerTurn && entries.bytes.size() < bytes_max;) {
+    if (part.next == part.collections.size()) {
+      if (part.segments.begin == part.segments.end) {
+        parts_.pop_front();
+        filling_.store(!parts_.empty());
+        return true;
+      }
+      part.collections = space_.collections(part.segments.begin++);
+      part.next = 0;
+      continue;
+    }
+    const Collection& collection = *part.collections[part.next];
+    Cursor cursor(collection);
+    cursor.be_patient();
+    if (part.after) {
+      cursor.seek_upper_bound(*part.after);
+    } else {
+      cursor.seek_first();
+    }
+    bool more = cursor.at_row();
+    for (; more && rows < kFillRowsPerTurn && entries.bytes.size() < bytes_max; more = cursor.next(), ++rows) {
+      const model::RowView row = cursor.row();
+      part.after = row.sort_key();
+      if (row.tombstone()) continue;
+      // What can't be a key of the index is not in it: it was there first.
+      (void)part.filling->index->plan.append_entry({collection.partition_key(), row.sort_key(), row.attributes(), {}},
+                                                   false, scratch_, entries);
+    }
+    if (!cursor.status().ok()) add<std::uint64_t>(shared_.rows_unreadable, 1);
+    if (more) break;
+    ++part.next;
+    part.after.reset();
+  }
+  return false;
+}
+
 void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement) {
-  for (std::size_t i = 0; i < indexes_.size(); ++i) {
+  for (std::size_t i = 0; i < indexes_->size(); ++i) {
     if (entries_[i].rows.empty()) continue;
+    GlobalIndex& index = *(*indexes_)[i];
     const std::size_t bytes = entries_[i].bytes.size();
     const std::size_t count = entries_[i].rows.size();
     auto rows = std::make_shared<const model::RowBatch>(std::exchange(entries_[i], {}));
@@ -520,8 +639,8 @@ void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledge
     // The next turn likely makes as many.
     entries_[i].bytes.reserve(bytes + bytes / 8);
     entries_[i].rows.reserve(count + count / 8);
-    for (partitioner::RoutedBatch& routed : partitioner::route(rows, indexes_[i]->map.current())) {
-      IndexShard* to = indexes_[i]->shards[routed.shard.value].get();
+    for (partitioner::RoutedBatch& routed : partitioner::route(rows, index.map.current())) {
+      IndexShard* to = index.shards[routed.shard.value].get();
       shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
       outbox_.push_back({to, {std::move(routed), acknowledgement, order}});
     }
@@ -595,10 +714,10 @@ bool TableShard::same_content(const model::RowView& present, const model::RowVie
 bool TableShard::append_index_entries(const Collection& collection, const model::RowView& row,
                                       std::string_view inherited, const model::RowView* replaced) {
   if (replaced != nullptr && replaced->tombstone()) replaced = nullptr;
-  for (std::size_t i = 0; i < indexes_.size(); ++i)
+  for (std::size_t i = 0; i < indexes_->size(); ++i)
     entry_marks_[i] = {entries_[i].bytes.size(), entries_[i].rows.size()};
-  for (std::size_t i = 0; i < indexes_.size(); ++i) {
-    const IndexPlan& plan = indexes_[i]->plan;
+  for (std::size_t i = 0; i < indexes_->size(); ++i) {
+    const IndexPlan& plan = (*indexes_)[i]->plan;
     const auto append = [&](const model::RowView& from, const std::string_view& more, bool remove) {
       return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more}, remove, scratch_,
                                entries_[i]);
@@ -614,6 +733,15 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
     return false;
   }
   return true;
+}
+
+/// By how much the collection grows when `row` takes the place of `replaced`; nothing is measured without a limit.
+std::int64_t TableShard::growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
+                                const model::RowView* replaced) {
+  if (!sizes_) return 0;
+  const std::string_view partition_key = collection.partition_key();
+  return sizes_->size_of(partition_key, row, inherited) -
+         (replaced != nullptr ? sizes_->size_of(partition_key, *replaced) : 0);
 }
 
 /// Stores a row and what it inherits, over what is there. Requires: `newest` is what is_append() says of its key.
@@ -664,12 +792,20 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
     }
   }
   const std::string_view inherited = inherited_by(collection, row);
+  const std::int64_t grown = growth(collection, row, inherited, present ? &*present : nullptr);
+  // What the log of API writes brings back was admitted once.
+  if (sizes_ && !sizes_->admits(collection, grown) && row.version().source() != model::kApiSource) [[unlikely]] {
+    ++count_.refused;
+    ++count_.over_limit;
+    return;
+  }
   if (row_bytes.size() + inherited.size() > model::kItemSizeBytesMax ||
-      (!indexes_.empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
+      (!indexes_->empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
     ++count_.refused;
     return;
   }
   put(collection, row, inherited, newest);
+  if (sizes_) sizes_->add(collection, grown);
   ++(present ? count_.conflicting : count_.stored);
   if (!newest && !present) ++count_.late;
 }
@@ -700,6 +836,7 @@ model::Status TableShard::apply(ItemWrite& write) {
   if (changes_nothing) {
     // The deletion that it is told of may not be on the disk yet, or have failed there.
     if (present && present->tombstone()) log(write.partition_key, present->bytes(), {});
+    if (sizes_ && write.sized) write.sized(collection != nullptr ? sizes_->of(*collection) : 0);
     return {};
   }
 
@@ -716,10 +853,14 @@ model::Status TableShard::apply(ItemWrite& write) {
   if (!inherited.empty() && row.bytes().size() + inherited.size() > model::kItemSizeBytesMax) {
     return model::invalid("Item size has exceeded the maximum allowed size");
   }
+  const std::int64_t grown = growth(target, row, inherited, present ? &*present : nullptr);
+  if (sizes_ && !sizes_->admits(target, grown)) return collection_full();
   if (!append_index_entries(target, row, inherited, present ? &*present : nullptr)) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
   put(target, row, inherited, target.is_append(row.sort_key()));
+  if (sizes_) sizes_->add(target, grown);
+  if (sizes_ && write.sized) write.sized(sizes_->of(target));
   log(write.partition_key, row.bytes(), inherited);
   ++tally_.records;
   tally_.bytes += row.bytes().size() + inherited.size();

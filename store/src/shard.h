@@ -8,12 +8,15 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "changes.h"
+#include "collection_sizes.h"
 #include "drover/model/names.h"
 #include "drover/model/schema.h"
 #include "drover/model/sync.h"
@@ -32,7 +35,7 @@ namespace drover::store {
 
 /// What all shards of one store share.
 struct Shared {
-  explicit Shared(const StoreOptions& store_options) : options(store_options), executor(store_options.workers) {}
+  explicit Shared(StoreOptions store_options) : options(std::move(store_options)), executor(options.workers) {}
   const StoreOptions options;
   model::AttributeNames names;
   EpochDomain epochs;
@@ -185,8 +188,11 @@ class IndexShard final : public Shard {
  public:
   using Shard::Shard;
   ~IndexShard() override { drop_all(); }
-  /// Who may wait for room here; woken after every turn. Call before anything is offered.
-  void set_upstream(std::vector<TableShard*> upstream) { upstream_ = std::move(upstream); }
+  /// Who may wait for room here, and whose they are; woken after every turn. Call before anything is offered.
+  void set_upstream(std::weak_ptr<void> table, std::vector<TableShard*> upstream) {
+    table_ = std::move(table);
+    upstream_ = std::move(upstream);
+  }
 
   /// Asks for a turn with whatever waits: a sender has no more for now, or somebody waits for it to be applied.
   void flush();
@@ -204,21 +210,53 @@ class IndexShard final : public Shard {
 
   std::vector<std::uint32_t> group_of_, firsts_;  ///< Scratch of take_groups().
   EntrySorter sorter_;
+  std::weak_ptr<void> table_;
   std::vector<TableShard*> upstream_;
   /// A turn is asked for. Set behind the push and ahead of S2, so that T3 sees it; a turn exchanges it before it pops,
   /// so that it sees the push of whoever it takes it from.
   std::atomic<bool> flush_{false};
 };
 
-/// A global index: its key space, its shard map, its shards.
+/// A global index: its key space, its shard map, its shards. Owned by its table, by the table's shards, and by whoever
+/// is in it; a turn of its shards owns the index, not the table.
 struct GlobalIndex {
-  GlobalIndex(Shared& shared, const model::TableSchema& table, const model::IndexSchema& index,
+  /// `table` must outlive the index's plan.
+  GlobalIndex(Shared& shared, const model::TableSchema& table, model::IndexSchema index, std::uint16_t index_number,
               std::uint16_t shard_count);
-  const model::IndexSchema& schema;
+  const model::IndexSchema schema;
+  const std::uint16_t number;      ///< Of its key space on disk; of a table's indexes none has another's, ever.
+  std::atomic<bool> filled{true};  ///< Has all items of the table. Released by whoever sees the last one put.
+  bool filled_on_disk = true;      ///< As of the last cut; whoever writes cuts.
   IndexPlan plan;
   Space space;
   partitioner::CurrentShardMap map;
   std::vector<std::unique_ptr<IndexShard>> shards;
+};
+
+/// All global indexes of a table, in the order of its schema. Immutable.
+using Indexes = std::vector<std::shared_ptr<GlobalIndex>>;
+
+// Filling an index that is added to a table in use
+//
+// The table's shards are told of the index one after the other. From then on each sends it the entries of what it
+// writes, and a step a turn those of the rows that are there already. Both come from the collection's one writer, who
+// sends all changes of a key in order: so an entry that filling sends is of the row as it is at that moment, whatever
+// changes the row later is sent behind it, and what has changed it before was sent ahead, as the same entry. Nothing is
+// there twice, since an entry's key is the row's; and a removal of an entry that has never come does nothing.
+//
+// The index has everything once each shard has sent what it had and all of that has been merged: when the last holder
+// of the Filling lets go, be it a shard with rows left to send or the acknowledgement of what one sent.
+
+/// An index that is being filled. Threads: any.
+struct Filling {
+  explicit Filling(std::shared_ptr<GlobalIndex> filled) : index(std::move(filled)) {}
+  ~Filling() {
+    if (!abandoned.load(std::memory_order_relaxed)) index->filled.store(true, std::memory_order_release);
+  }
+  Filling(const Filling&) = delete;
+  Filling& operator=(const Filling&) = delete;
+  const std::shared_ptr<GlobalIndex> index;
+  std::atomic<bool> abandoned{false};  ///< It or its table goes. Relaxed: the letting go orders it.
 };
 
 /// What the vehicles of one table pass on to their readings: one text for all that pass on the same, so that it stays
@@ -240,14 +278,15 @@ class Stamps {
 struct TableCounters {
   /// Stream batches that wait or are being applied: the last one has the indexes flushed.
   std::atomic<std::int64_t> batches_in_hand{0};
-  std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0};
+  std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0}, over_limit{0};
 };
 
 /// A shard of a table: applies stream rows and API writes, stamps what readings inherit, keeps the indexes in step.
 class TableShard final : public Shard {
  public:
+  /// `schema`: what of it never changes is looked at.
   TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
-             std::vector<GlobalIndex*> indexes, Stamps& stamps, TableCounters& counters);
+             std::shared_ptr<const Indexes> indexes, Stamps& stamps, TableCounters& counters);
   ~TableShard() override { drop_all(); }
 
   using Shard::offer;
@@ -261,6 +300,10 @@ class TableShard final : public Shard {
   bool offer(ItemWrite&& write);
   /// Called by an index shard that has made room.
   void wake();
+  /// The table's global indexes from here on. `filling`: one of them that is to be filled with the rows of these
+  /// segments; null: none. Any thread; calls take effect in their order.
+  void set_indexes(std::shared_ptr<const Indexes> indexes, std::shared_ptr<Filling> filling,
+                   partitioner::ShardMap::Range segments);
 
  protected:
   void run() override;
@@ -289,15 +332,18 @@ class TableShard final : public Shard {
   }
   bool append_index_entries(const Collection& collection, const model::RowView& row, std::string_view inherited,
                             const model::RowView* replaced);
+  std::int64_t growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
+                      const model::RowView* replaced);
   void put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest);
   void merge_one(Collection& collection, const model::RowView& row, std::string_view inherited);
   std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
   bool deliver();
   void flush_indexes();
+  void take_indexes();
+  bool fill(const std::shared_ptr<Acknowledgement>& acknowledgement);
 
   const model::TableSchema& schema_;
-  const std::vector<GlobalIndex*> indexes_;
   Stamps& stamps_;
   TableCounters& counters_;
   std::vector<model::NameId> inherited_;
@@ -308,7 +354,24 @@ class TableShard final : public Shard {
   /// Whether the outbox waits for an index shard: set by the writer, kWaiting to kWoken by wake().
   enum class Room : std::uint8_t { kNotWaiting, kWaiting, kWoken };
   std::atomic<Room> room_{Room::kNotWaiting};
+  /// How far the rows that were there have been sent to a new index.
+  struct FillingPart {
+    std::shared_ptr<Filling> filling;
+    partitioner::ShardMap::Range segments;       ///< To come.
+    std::vector<const Collection*> collections;  ///< Of the segment in hand.
+    std::size_t next = 0;                        ///< In them.
+    std::optional<model::Bytes> after;           ///< In the next one: behind this sort key.
+  };
+  std::atomic<bool> filling_{false};           ///< There are parts. Set by turns.
+  std::atomic<bool> has_next_indexes_{false};  ///< Exchanged by turns, so that T3 sees what was set behind it.
+  model::Mutex next_indexes_mutex_;
+  std::vector<std::shared_ptr<const Indexes>> next_indexes_ GUARDED_BY(next_indexes_mutex_);  ///< The last one counts.
+  std::vector<FillingPart> next_parts_ GUARDED_BY(next_indexes_mutex_);
+
   // Writer only.
+  std::shared_ptr<const Indexes> indexes_;
+  std::deque<FillingPart> parts_;         ///< The first one is in hand.
+  std::optional<CollectionSizes> sizes_;  ///< Of a table with a local index.
   std::vector<model::RowBatch> entries_;  ///< Per index, of this turn.
   struct Mark {
     std::size_t bytes = 0, rows = 0;
@@ -323,7 +386,7 @@ class TableShard final : public Shard {
   std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.
   std::uint32_t turns_since_flush_ = 0;
   struct {
-    std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0;
+    std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0, over_limit = 0;
   } count_;
 };
 

@@ -85,7 +85,7 @@ int verify(const StoreCommandOptions& options) {
     const auto table = (*opened)->find_table(name);
     std::vector<std::string> spaces{""};
     for (const model::IndexSchema& index : table->schema().indexes) {
-      if (!index.local) spaces.push_back(index.name);
+      if (!index.local && !table->is_filling(index.name)) spaces.push_back(index.name);
     }
     for (const std::string& space : spaces) {
       const model::Status status =

@@ -457,5 +457,17 @@ TEST_F(ConfigAdvice, AnAddressThatOthersReachIsWarnedOf) {
   EXPECT_THAT(warnings("api: {host: 127.0.0.2}\nadmin: {host: localhost}\n"), IsEmpty());
 }
 
+TEST_F(ConfigTest, ALocalIndexMayHaveALimitOfItsOwn) {
+  const std::string index =
+      "    indexes:\n      - {name: iii, partition_key: {name: vehicleId}, sort_key: {name: b}, local: true}\n";
+  const std::string limit = "    item_collection_limit: 64KiB\n";
+  const LoadedConfig loaded = load(kTable + index + limit + "store: {item_collection_limit: 1GiB}\n");
+  EXPECT_THAT(loaded.errors, IsEmpty());
+  EXPECT_EQ(loaded.config.store.item_collection_limits.at("telemetry"), 64u << 10);
+  EXPECT_EQ(loaded.config.store.item_collection_limit_bytes, 1u << 30);
+  EXPECT_THAT(errors(kTable + limit),
+              ElementsAre(HasSubstr("tables[0].item_collection_limit: goes with a local index: without one")));
+}
+
 }  // namespace
 }  // namespace drover::server

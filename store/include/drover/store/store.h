@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,8 +52,13 @@ struct ItemWrite {
   std::function<Decision(std::optional<std::string_view> present)> decide;
 
   /// Called once, from any thread, when the write and all its index entries can be read; with kInvalid if an index
-  /// can't hold the item, with kStopping if the table was deleted first. Not called if Table::write() fails.
+  /// can't hold the item, with kTooLarge if its collection can't, with kStopping if the table was deleted first. Not
+  /// called if Table::write() fails.
   std::function<void(model::Status)> done;
+
+  /// Of a table with a local index, may be null: called by the writer, ahead of done(), with the size of the item's
+  /// collection behind the write, local projections included.
+  std::function<void(std::uint64_t size_bytes)> sized = {};
 };
 
 class Table;
@@ -69,8 +75,12 @@ class Table {
  public:
   virtual ~Table() = default;
 
+  /// As of now: Store::create_index() and delete_index() replace it. Valid as long as the table; asked for once, it
+  /// stays the same.
   virtual const model::TableSchema& schema() const = 0;
   virtual std::int64_t created_ms() const = 0;
+  /// Whether a global index was added a short while ago and has not all of the table's items yet.
+  virtual bool is_filling(std::string_view index) const = 0;
 
   /// Splits a batch of stream rows by shard, under the present shard map.
   virtual std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const = 0;
@@ -85,8 +95,8 @@ class Table {
 
   /// Visits the items of one collection within `range`, as of one moment, ascending or descending. `index` empty: the
   /// table. Returns kNotFound if there is no such index; an absent collection is no error. kUnavailable: a block can't
-  /// be read from the disk, the visit ended in front of it. A local index has no collections here (answered by the
-  /// caller from the table's, sorted anew).
+  /// be read from the disk, the visit ended in front of it; or the index is being filled. A local index has no
+  /// collections here (answered by the caller from the table's, sorted anew).
   virtual model::Status read(std::string_view index, std::string_view partition_key, const KeyRange& range,
                              bool ascending, const Visit& visit) const = 0;
 
@@ -113,6 +123,10 @@ struct StoreOptions {
   std::size_t inbox_batches = model::kShardInboxBatchesMax;
   /// Of a durable store: beyond it older items are on disk only, and read from there.
   std::uint64_t memory_budget_bytes = std::uint64_t{4} << 30;
+  /// How large an item collection may become in a table with a local index, local projections included; and in single
+  /// tables, by name. Not part of a table's definition: it may be another one at the next start.
+  std::uint64_t item_collection_limit_bytes = model::kItemCollectionSizeBytesMax;
+  std::map<std::string, std::uint64_t> item_collection_limits = {};
   model::ClockMs clock = &model::system_clock_ms;
 };
 
@@ -189,6 +203,14 @@ class Store {
   /// kExists, or kInvalid with what validate() says. Durable when it returns, as delete_table(); kUnavailable if not.
   virtual model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) = 0;
   virtual model::Status delete_table(std::string_view name) = 0;
+
+  /// Adds a global index to a table in use. Writes and reads go on; the index can be read once it has all items
+  /// (Table::is_filling()), which a start in between goes on with. kNotFound: no such table; kExists: an index of that
+  /// name; kInvalid: what validate() says.
+  virtual model::Status create_index(std::string_view table, const model::IndexSchema& index) = 0;
+  /// kNotFound: no such table or global index.
+  virtual model::Status delete_index(std::string_view table, std::string_view index) = 0;
+
   /// Nothing if there is no such table.
   virtual std::shared_ptr<Table> find_table(std::string_view name) const = 0;
   /// In order of their bytes.
