@@ -92,6 +92,11 @@ class DroverPipeline final : public Pipeline {
       if (created.ok()) continue;
       const auto present = store_->find_table(table.name);
       if (present != nullptr && present->schema() == table) continue;
+      if (present != nullptr && present->schema().key == table.key) {
+        return model::invalid("table " + table.name +
+                              " of store.directory has other indexes, inherited attributes or a " +
+                              "time sort key than the config says: change the config, or run drover store rebuild");
+      }
       return {created.status().code(), "table " + table.name + ": " + created.status().message()};
     }
     return {};

@@ -17,6 +17,7 @@
 ///             "probe"                     = nothing: written to see whether anything can be
 ///             "name/" id(4)               = attribute name
 ///             "source/" id(2)             = source position
+///             "rebuild/" id(4)            = nothing: the table's indexes are not there, and to be made from its items
 ///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema
 ///     blocks  space hash(8) part(partition key) first sort key = columns (columns.h)
 ///     tails   space segment(2)            = { varint(size) partition key varint(size) columns }   size 0: no rows
@@ -35,6 +36,7 @@ inline constexpr std::string_view kCutKey = "cut";
 inline constexpr std::string_view kNextTableKey = "next table";
 inline constexpr std::string_view kProbeKey = "probe";
 inline constexpr std::string_view kNamePrefix = "name/";
+inline constexpr std::string_view kRebuildPrefix = "rebuild/";
 inline constexpr std::string_view kSourcePrefix = "source/";
 inline constexpr std::string_view kTablePrefix = "table/";
 

@@ -716,7 +716,7 @@ model::Status TableShard::apply(ItemWrite& write) {
                     remove ? std::string_view{} : std::string_view(decision.attributes));
   Collection& target = collection != nullptr ? *collection : collection_of(hash, write.partition_key);
   const model::RowView row(plain);
-  const std::string_view inherited = inherited_by(target, row);
+  const std::string_view inherited = write.inherits ? inherited_by(target, row) : std::string_view{};
   // What was written has passed the API's own check; here only what comes on top can be too much.
   if (!inherited.empty() && row.bytes().size() + inherited.size() > model::kItemSizeBytesMax) {
     return model::invalid("Item size has exceeded the maximum allowed size");

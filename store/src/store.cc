@@ -56,6 +56,7 @@ class ShardedStore final : public Store {
   }
 
   model::Status recover(const RecoveryProgress& progress);
+  model::Status rebuild_later(std::span<const model::TableSchema> schemas);
 
   model::AttributeNames& names() override { return shared_.names; }
   const Recovery& recovery() const override { return recovery_; }
@@ -176,6 +177,7 @@ class ShardedStore final : public Store {
   model::Status read_meta();
   model::Status remove_orphans();
   model::Status restore_tables(const RecoveryProgress& progress);
+  void rebuild_indexes(const RecoveryProgress& progress);
   model::Status apply_log();
 
   const std::unique_ptr<Disk> disk_;  // first: outlives whatever writes to it
@@ -189,8 +191,9 @@ class ShardedStore final : public Store {
   std::uint32_t interval_ GUARDED_BY(mutex_) = 0;  ///< Between the last cut and the next; 0 in memory only.
   std::atomic<bool> cut_pending_{false};           ///< The last cut is not on disk.
   // Whoever writes cuts.
-  std::size_t names_on_disk_ = 0;  ///< With the last cut.
-  std::size_t evict_space_ = 0;    ///< Where evicting goes on: which space of all tables, and its segment.
+  std::set<std::uint32_t> rebuilt_;  ///< Ids of tables whose new indexes no cut contains yet.
+  std::size_t names_on_disk_ = 0;    ///< With the last cut.
+  std::size_t evict_space_ = 0;      ///< Where evicting goes on: which space of all tables, and its segment.
   std::uint32_t evict_segment_ = 0;
 };
 
@@ -198,7 +201,11 @@ class ShardedStore final : public Store {
 class ShardedStore::DiskCut final : public Cut {
  public:
   DiskCut(ShardedStore& store, std::uint32_t interval, std::size_t names)
-      : store_(store), interval_(interval), names_(names), guard_(std::in_place, store.shared_.epochs) {}
+      : store_(store),
+        interval_(interval),
+        names_(names),
+        empty_(store.rebuilt_.empty()),
+        guard_(std::in_place, store.shared_.epochs) {}
 
   ~DiskCut() override {
     if (empty_) store_.cut_pending_.store(false, std::memory_order_release);  // pairs with cut()
@@ -225,6 +232,7 @@ class ShardedStore::DiskCut final : public Cut {
     for (ShardSeals& shard : seals_) shard.shard->offer(std::move(shard.seals));
     seals_.clear();
     store_.names_on_disk_ = names_;
+    store_.rebuilt_.clear();
     store_.leave_to_the_disk(tables_, interval_);
     tables_.clear();
     store_.cut_pending_.store(false, std::memory_order_release);  // pairs with cut()
@@ -253,6 +261,7 @@ class ShardedStore::DiskCut final : public Cut {
     for (const model::SourcePosition& position : positions) {
       batch.put(Family::kMeta, numbered_key(kSourcePrefix, position.source.value), store::encode(position));
     }
+    for (const std::uint32_t id : store_.rebuilt_) batch.remove(Family::kMeta, numbered_key(kRebuildPrefix, id));
     batch.put(Family::kMeta, kCutKey, varint_of(interval_));
     batch.remove_range(Family::kLog, log_key(0, 0), log_key(interval_ + 1, 0));
   }
@@ -260,7 +269,7 @@ class ShardedStore::DiskCut final : public Cut {
   ShardedStore& store_;
   const std::uint32_t interval_;
   const std::size_t names_;
-  bool empty_ = true;
+  bool empty_;
   std::optional<EpochDomain::Guard> guard_;
   std::vector<std::shared_ptr<MemoryTable>> tables_;
   std::vector<std::vector<SpaceChanges>> changes_;
@@ -325,6 +334,7 @@ model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   if (model::Status status = remove_orphans(); !status.ok()) return status;
   if (model::Status status = restore_tables(progress); !status.ok()) return status;
   model::crash_point("recovery.restored");
+  rebuild_indexes(progress);
   if (model::Status status = apply_log(); !status.ok()) return status;
   shared_.log = std::make_unique<WriteLog>(*disk_, shared_.names, names_on_disk_, log_sequence_);
   model::crash_point("recovery.applied");
@@ -361,6 +371,8 @@ model::Status ShardedStore::read_meta() {
       const auto position = decode_position(model::SourceId{*source}, value);
       if (position) recovery_.positions.push_back(*position);
       if (!position) damage = "source " + std::to_string(*source);
+    } else if (const auto rebuilt = number_behind(kRebuildPrefix, std::uint32_t{})) {
+      rebuilt_.insert(*rebuilt);
     } else if (const auto table = number_behind(kTablePrefix, std::uint32_t{})) {
       const auto created_ms = static_cast<std::int64_t>(in.varint());
       const auto schema = decode_schema(in.bytes());
@@ -434,7 +446,7 @@ model::Status ShardedStore::restore_tables(const RecoveryProgress& progress) {
         Restorer restorer(*disk_, shards[shard], shared_.options.memory_budget_bytes, [&](std::uint64_t more) {
           const std::uint64_t before = rows.fetch_add(more);
           if (progress && before / kRecoveryProgressRows != (before + more) / kRecoveryProgressRows) {
-            progress(before + more);
+            progress("restoring", before + more);
           }
         });
         const model::Status status = restorer.run();
@@ -450,6 +462,43 @@ model::Status ShardedStore::restore_tables(const RecoveryProgress& progress) {
   const model::LockGuard lock(mutex_);
   for (const auto& [name, table] : tables_) table->begin_interval(interval_);
   return {};
+}
+
+model::Status ShardedStore::rebuild_later(std::span<const model::TableSchema> schemas) {
+  if (model::Status status = read_meta(); !status.ok()) return status;
+  DiskBatch batch;
+  for (const auto& table : tables()) {
+    const auto named = std::find_if(schemas.begin(), schemas.end(), [&](const model::TableSchema& schema) {
+      return schema.name == table->schema().name;
+    });
+    const model::TableSchema& schema = named == schemas.end() ? table->schema() : *named;
+    if (model::Status status = model::validate(schema); !status.ok()) return status;
+    if (schema.key != table->schema().key || schema.time_sort_key != table->schema().time_sort_key) {
+      return model::invalid("table " + schema.name +
+                            " has another key or time sort key, which can't change: export its items and import them "
+                            "into a new directory");
+    }
+    const std::uint32_t id = table->id();
+    batch.put(Family::kMeta, numbered_key(kTablePrefix, id), table_record(table->created_ms(), schema));
+    batch.put(Family::kMeta, numbered_key(kRebuildPrefix, id), {});
+    for (const Family family : {Family::kBlocks, Family::kTails}) {
+      batch.remove_range(family, space_key({id, 1}), space_key({id + 1, 0}));
+    }
+  }
+  return disk_->write(batch);
+}
+
+/// Makes the indexes that are missing, from the items as of the cut. Until the next cut they are in memory only.
+void ShardedStore::rebuild_indexes(const RecoveryProgress& progress) {
+  for (const auto& table : tables()) {
+    if (!rebuilt_.contains(table->id())) continue;
+    std::vector<std::string> damaged = table->rebuild_indexes([&](std::uint64_t rows) {
+      if (progress) progress("rebuilding the indexes of " + table->schema().name, rows);
+    });
+    recovery_.damaged.insert(recovery_.damaged.end(), std::make_move_iterator(damaged.begin()),
+                             std::make_move_iterator(damaged.end()));
+  }
+  while (!idle()) std::this_thread::sleep_for(kRestPause);
 }
 
 /// Applies the API writes behind the cut, by their versions, as rows of a stream.
@@ -499,6 +548,12 @@ model::Status ShardedStore::apply_log() {
 
 std::unique_ptr<Store> Store::open(StoreOptions options) {
   return std::make_unique<ShardedStore>(options, nullptr);
+}
+
+model::Status Store::rebuild(const std::string& directory, std::span<const model::TableSchema> schemas) {
+  auto disk = Disk::open(directory);
+  if (!disk.ok()) return disk.status();
+  return ShardedStore({}, std::move(disk).value()).rebuild_later(schemas);
 }
 
 model::Result<std::unique_ptr<Store>> Store::open(const std::string& directory, StoreOptions options,

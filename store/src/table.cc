@@ -1,6 +1,9 @@
 #include "table.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 namespace drover::store {
 namespace {
@@ -215,6 +218,65 @@ std::vector<SpaceChanges> MemoryTable::begin_interval(std::uint32_t next) {
   end(space_, shards_);
   for (const auto& index : indexes_) end(index->space, index->shards);
   return ended;
+}
+
+std::vector<std::string> MemoryTable::rebuild_indexes(const std::function<void(std::uint64_t)>& progress) {
+  constexpr std::size_t kEntriesSizeBytesMax = std::size_t{16} << 20;
+  std::vector<std::string> damaged;
+  std::vector<model::RowBatch> entries(indexes_.size());
+  IndexPlan::Scratch scratch;
+  std::uint64_t rows = 0;
+  /// False: what was gathered is to be sent first.
+  const auto append = [&](const StoredItem& item) {
+    bool room = true;
+    for (std::size_t i = 0; i < indexes_.size(); ++i) {
+      indexes_[i]->plan.append_entry(
+          {item.partition_key, item.row.sort_key(), item.row.attributes(), {}, item.row.version()}, false, scratch,
+          entries[i]);
+      room &= entries[i].rows.size() < model::kBatchRecordsMax && entries[i].bytes.size() < kEntriesSizeBytesMax;
+    }
+    if (++rows % kRecoveryProgressRows == 0) progress(rows);
+    return room;
+  };
+  const auto send = [&] {
+    for (std::size_t i = 0; i < indexes_.size(); ++i) send_entries(*indexes_[i], entries[i]);
+  };
+  for (std::uint32_t segment = 0; segment < model::kSegments; ++segment) {
+    std::vector<model::Bytes> keys;
+    {
+      const EpochDomain::Guard guard(shared_.epochs);
+      for (const Collection* collection : space_.collections(segment)) keys.emplace_back(collection->partition_key());
+    }
+    for (const model::Bytes& key : keys) {
+      KeyRange range;
+      for (bool more = true; more;) {
+        more = false;
+        const model::Status status = read("", key, range, true, [&](const StoredItem& item) {
+          if (append(item)) return true;
+          range.lower = KeyRange::Bound{model::Bytes(item.row.sort_key()), false};
+          more = true;
+          return false;
+        });
+        if (more) send();
+        if (!status.ok()) damaged.push_back("table " + schema_.name + ", collection " + key + ": " + status.message());
+      }
+    }
+  }
+  send();
+  flush_indexes();
+  return damaged;
+}
+
+void MemoryTable::send_entries(const GlobalIndex& index, model::RowBatch& entries) {
+  constexpr auto kFullPause = std::chrono::microseconds(50);
+  auto rows = std::make_shared<const model::RowBatch>(std::exchange(entries, {}));
+  for (partitioner::RoutedBatch& routed : partitioner::route(rows, index.map.current())) {
+    IndexShard& to = *index.shards[routed.shard.value];
+    Delivery delivery{std::move(routed), std::make_shared<Acknowledgement>()};
+    while (!to.offer(std::move(delivery))) {  // NOLINT(bugprone-use-after-move): moved from only on success
+      std::this_thread::sleep_for(kFullPause);
+    }
+  }
 }
 
 std::vector<const Space*> MemoryTable::spaces() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,6 +57,10 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   /// Ends an interval between two cuts. Requires: no shard has work in hand.
   std::vector<SpaceChanges> begin_interval(std::uint32_t next);
 
+  /// Makes the indexes from the items; each is empty yet. `progress` gets the rows done so far. Returns what could not
+  /// be read. Requires: nothing else is submitted meanwhile.
+  std::vector<std::string> rebuild_indexes(const std::function<void(std::uint64_t)>& progress);
+
   /// All key spaces, the table's own first.
   std::vector<const Space*> spaces() const;
 
@@ -77,6 +82,7 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
     const GlobalIndex* index = nullptr;  ///< Null: the table itself.
   };
   std::optional<Readable> readable(std::string_view name) const;
+  void send_entries(const GlobalIndex& index, model::RowBatch& entries);
   void count_reads(const Readable& from, model::KeyHash hash, std::uint64_t items) const;
 
   Shared& shared_;

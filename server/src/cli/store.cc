@@ -37,8 +37,9 @@ model::Result<std::unique_ptr<store::Store>> open(const std::string& directory) 
   if (!std::filesystem::exists(directory + "/CURRENT")) {
     return model::Status{model::StatusCode::kUnavailable, directory + " holds no store: give store.directory's path"};
   }
-  return store::Store::open(
-      directory, {}, [](std::uint64_t items) { std::cerr << "reading: " << items / 1'000'000 << " million items\n"; });
+  return store::Store::open(directory, {}, [](std::string_view doing, std::uint64_t rows) {
+    std::cerr << doing << ": " << rows / 1'000'000 << " million rows\n";
+  });
 }
 
 int tell_of_damage(const store::Recovery& recovery) {

@@ -298,6 +298,34 @@ TEST(DurableStore, KnowsTheNamesThatATableBroughtAfterASecondRestart) {
   }
 }
 
+TEST(DurableStore, MakesIndexesAnewAtEachStartUntilACutContainsThem) {
+  const Directory directory;
+  std::vector<Record> records;
+  for (int n = 0; n < 20'000; ++n) {  // more than fits into one batch of entries
+    records.push_back({1,
+                       "VEH#" + std::to_string(n % 3),
+                       "TS#" + std::to_string(10'000'000 + n),
+                       {{"depotCode", text("DEP-" + std::to_string(n % 2))}}});
+  }
+  std::vector<StoredRow> before;
+  {
+    Fed fed(open(directory));
+    fed.feed(records, 0, records.size());
+    before = rows_of(fed.store(), "depot");
+    ASSERT_EQ(before.size(), records.size());
+    cut(fed.store(), records.size());
+    const auto table = fed.store().find_table("telemetry");
+    ASSERT_TRUE(test::remove(*table, "VEH#0", "TS#10000000").ok());  // behind the cut, in the log
+  }
+  std::erase_if(before, [](const StoredRow& row) { return row.sort_key.find("TS#10000000") != std::string::npos; });
+  ASSERT_TRUE(Store::rebuild(directory.path(), {}).ok());
+  for (int start = 0; start < 3; ++start) {
+    const auto store = open(directory);
+    ASSERT_EQ(rows_of(*store, "depot"), before) << start;
+    if (start == 1) cut(*store, records.size());
+  }
+}
+
 TEST(DurableStore, RefusesADirectoryThatIsOpenElsewhere) {
   const Directory directory;
   const auto first = open(directory);
