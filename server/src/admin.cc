@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <utility>
 
@@ -17,7 +18,15 @@ constexpr std::string_view kIndex =
     "/metrics  for Prometheus\n"
     "/heat     shards and hottest keys, as JSON\n"
     "/healthz  200 while the process is alive\n"
-    "/readyz   200 when queries give current answers, else 503 and the reason\n";
+    "/readyz   200 when queries give current answers, else 503 and the reason\n"
+    "/backup   POST {\"to\": NEW_DIRECTORY} as application/json: copies the store's directory, as `drover store "
+    "backup`\n";
+
+HttpResponse message(unsigned status, const std::string& text) {
+  return {.status = status,
+          .body = boost::json::serialize(boost::json::object{{"message", text}}) + "\n",
+          .extra_headers = {}};
+}
 
 bool caught_up(const ingest::IngestStats& ingest) {
   return std::all_of(ingest.partitions.begin(), ingest.partitions.end(), [](const ingest::PartitionStats& partition) {
@@ -41,6 +50,7 @@ Admin::Admin(Sources sources)
 
 void Admin::handle(const HttpRequest& request, const Respond& respond) {
   const std::string_view path = request.target.substr(0, request.target.find('?'));
+  if (path == "/backup" && request.method == "POST") return respond(back_up(request));
   if (request.method != "GET" && request.method != "HEAD") {
     return respond(
         {.status = 405, .content_type = kText, .body = "only GET\n", .extra_headers = "Allow: GET, HEAD\r\n"});
@@ -52,6 +62,22 @@ void Admin::handle(const HttpRequest& request, const Respond& respond) {
   if (path == "/readyz") return respond(ready());
   if (path == "/") return respond({.content_type = kText, .body = std::string(kIndex), .extra_headers = {}});
   respond({.status = 404, .content_type = kText, .body = "there is nothing here; see /\n", .extra_headers = {}});
+}
+
+/// The directory is on this machine, made by this process. JSON alone is taken: no web page can have a browser send it
+/// here unasked.
+HttpResponse Admin::back_up(const HttpRequest& request) {
+  if (!request.content_type.starts_with("application/json")) return message(415, "send application/json");
+  boost::system::error_code error;
+  const boost::json::value body = boost::json::parse(request.body, error);
+  const boost::json::object* object = error ? nullptr : body.if_object();
+  const boost::json::value* to = object != nullptr ? object->if_contains("to") : nullptr;
+  if (to == nullptr || !to->is_string() || !to->as_string().starts_with('/')) {
+    return message(400, "send {\"to\": the absolute path of a new directory}");
+  }
+  const model::Status status = sources_.store.back_up(std::string(to->as_string()));
+  if (status.ok()) return message(200, "copied to " + std::string(to->as_string()));
+  return message(status.code() == model::StatusCode::kInvalid ? 400 : 500, status.message());
 }
 
 /// Ready once: a fleet that is for a moment ahead of Drover is no reason to take it out of service, but a start that
