@@ -189,7 +189,8 @@ class Store(unittest.TestCase):
         told = self.store("verify", self.directory, exit_code=1)
         self.assertRegex(told.stdout + told.stderr, r"collection VEH#\d")
         self.assertNotIn("good", told.stdout)
-        left = subprocess.run([DROVER, "store", "export", self.directory], stdout=subprocess.PIPE, check=False).stdout
+        left = subprocess.run([DROVER, "store", "export", self.directory], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=False).stdout
         self.assertGreater(len(left.splitlines()), 3000)
         self.assertLess(len(left.splitlines()), 4800)
         with self.serving(self.directory) as (api, _):
@@ -213,6 +214,26 @@ class Store(unittest.TestCase):
             keys = [self.call(api, "GetItem", TableName="telemetry", Key=item(vehicle, "META")) for vehicle in "12"]
         self.assertEqual(keys[0]["Item"]["plate"], {"S": "LA21 LLT"})
         self.assertNotIn("Item", keys[1])
+
+    def test_erase_removes_a_vehicle_of_a_running_drover_from_table_and_index(self):
+        self.import_items([reading(vehicle, n, depotCode={"S": "DEP-1"}) for vehicle in "12" for n in range(10_000)])
+
+        def erase(*arguments):
+            return subprocess.run([DROVER, "erase", *arguments, "--admin", admin], encoding="utf-8",
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=120)
+
+        with self.serving(self.directory) as (api, admin):
+            ended = erase("VEH#1", "--table", "telemetry")
+            self.assertEqual((ended.returncode, ended.stdout), (0, "erased: VEH#1\n"), ended.stderr)
+            self.assertEqual(erase("VEH#3#{%Y-%m}", "--since", "2026-01").returncode, 0)
+            self.assertIn("no table", erase("VEH#1", "--table", "other").stderr)
+            self.assertIn("--since", erase("VEH#1#{%Y}").stderr)
+            self.call(api, "PutItem", TableName="telemetry", Item=item("1", "META"))
+        lines = self.export().splitlines()  # killed: what was acknowledged is there, and what was erased is not
+        self.assertEqual(len(lines), 10_001)
+        self.assertEqual([line for line in lines if '"VEH#1"' in line],
+                         ['{"Item":{"recordedAt":{"S":"META"},"vehicleId":{"S":"VEH#1"}}}'])
+        self.assertIn("index depot: 10000 of 10001 items", self.store("rebuild", self.directory).stdout)
 
     def test_backup_of_a_stopped_store_is_the_same_store(self):
         self.import_items(EVERY_TYPE)

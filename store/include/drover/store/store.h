@@ -55,6 +55,9 @@ struct ItemWrite {
   std::function<void(model::Status)> done;
 
   bool inherits = true;  ///< Whether an item that is put takes on what the table's items inherit.
+  /// Not one item but the whole collection goes, and what its sources wrote until now stays away however often it is
+  /// read again. `decide` and `sort_key` say nothing then.
+  bool erases = false;
 };
 
 class Table;
