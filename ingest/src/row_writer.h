@@ -43,7 +43,10 @@ class RowWriter {
 
  private:
   static char* put_key(char* to, const ItemParts& parts, const KeyPattern& key) {
-    return put_bytes(put_bytes(put_bytes(to, key.prefix), parts.field(key)), key.suffix);
+    char* const suffix = put_bytes(put_bytes(to, key.prefix), parts.field(key));
+    char* const end = put_bytes(suffix, key.suffix);
+    model::put_digits(suffix, key.digits, parts.time);
+    return end;
   }
 
   /// Room behind what is used.

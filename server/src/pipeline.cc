@@ -92,7 +92,13 @@ class DroverPipeline final : public Pipeline {
       if (created.ok()) continue;
       const auto present = store_->find_table(table.name);
       model::Status status = created.status();
-      if (present != nullptr && may_become(present->schema(), table)) status = add_indexes(present->schema(), table);
+      if (present != nullptr && may_become(present->schema(), table)) {
+        status = add_indexes(present->schema(), table);
+      } else if (present != nullptr && present->schema().key == table.key) {
+        status = model::invalid(
+            "store.directory has it with other indexes, inherited attributes or a time sort key than the config says: "
+            "change the config, or run drover store rebuild");
+      }
       if (!status.ok()) return {status.code(), "table " + table.name + ": " + status.message()};
     }
     return {};

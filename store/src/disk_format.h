@@ -31,7 +31,7 @@
 /// No key names a shard: splitting moves nothing on disk.
 namespace drover::store {
 
-/// What this Drover writes, and the newest that it reads.
+/// What this Drover writes, and all that it reads. (1 had no rows without a version.)
 inline constexpr std::uint64_t kDiskFormat = 2;
 
 inline constexpr std::string_view kFormatKey = "format";

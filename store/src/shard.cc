@@ -419,9 +419,13 @@ void TableShard::resume() {
 }
 
 void TableShard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
+  const bool marked =
+      schema_.key.sort_key && (history.empty() ? tail->writer_count() > 0 && tail->row(0).sort_key().empty()
+                                               : history.front().first_key.empty());
   Shard::restore(hash, partition_key, history, tail);
   Collection& collection = *space_.find(hash, partition_key);
   if (sizes_) sizes_->restore(collection);
+  if (marked) erased_until_ms_ = std::max(erased_until_ms_, erased_until_ms(collection));
   if (inherited_.empty()) return;
   const FoundRow meta = collection.find(schema_.inherit_from);
   if (meta.row && !meta.row->tombstone()) learn_stamp(collection, *meta.row);
@@ -443,7 +447,7 @@ bool TableShard::has_work() const {
     case Room::kWaiting:
       return false;
     case Room::kNotWaiting:
-      return !inbox_.empty() || has_next_indexes_.load() ||
+      return !inbox_.empty() || has_next_indexes_.load() || is_erasing_.load() ||
              ((!writes_.empty() || filling_.load()) && !shared_.holding.load());
   }
   return false;
@@ -458,6 +462,10 @@ void TableShard::drop_all() {
     write.done(table_gone());
     shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);
   }
+  for (const Erasing& erasing : erasing_) erasing.erasure->fail(table_gone());
+  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(erasing_.size()), std::memory_order_acq_rel);
+  erasing_.clear();
+  is_erasing_.store(false);
   for (const Undelivered& undelivered : outbox_)
     undelivered.delivery.ack->dropped.store(true, std::memory_order_relaxed);
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(outbox_.size()), std::memory_order_acq_rel);
@@ -478,6 +486,8 @@ void TableShard::run() {
   shared_.in_flight.fetch_add(1);
   auto acknowledgement = std::make_shared<Acknowledgement>();
   const bool writes = !shared_.holding.load() && apply_writes(acknowledgement) > 0;
+  const bool erased = erase_some(acknowledgement);
+  if (erased) ++applied;
   Delivery delivery;
   const bool stream = inbox_.try_pop(delivery);
   if (stream) {
@@ -502,7 +512,7 @@ void TableShard::run() {
   // Behind the delivery: who is last has the indexes flushed for all.
   const bool last = stream && counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel) == 1;
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
-  if (carried || writes || last || filled || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
+  if (carried || writes || last || filled || erased || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
 }
 
 /// Takes API writes, so many that a batch is never far behind them; returns how many.
@@ -511,7 +521,8 @@ std::int64_t TableShard::apply_writes(const std::shared_ptr<Acknowledgement>& ac
   std::int64_t taken = 0;
   for (ItemWrite write; taken < kWritesPerTurn && writes_.try_pop(write); ++taken) {
     shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);  // the turn counts itself meanwhile
-    model::Status status = apply(write);
+    model::Status status = write.erases ? begin_erasing(write, acknowledgement) : apply(write);
+    if (write.erases && status.ok()) continue;
     if (status.ok()) {
       acknowledgement->done.push_back(std::move(write.done));
     } else {
@@ -766,8 +777,126 @@ void TableShard::merge_one(Collection& collection, const model::RowView& row, st
   changes_.add_gone(collection);
 }
 
+// Erasing
+//
+// Marker.  A tombstone with the empty sort key, which no item has where there is one: the collection's first row,
+// logged,
+//          checkpointed and restored as any other. What is not later than its log time is gone. (In a table without
+//          sort keys it is the item's own tombstone, and versions do the rest.)
+// Later.   A stream row that is not later than the shard's latest marker is looked up; all others cost a compare.
+// Removal. Some rows a turn, from the marker on. It counts as in flight, so a cut has all of it, or what the log
+// repeats.
+
+TableShard::Erasure::~Erasure() {
+  if (done) done(status);
+}
+
+void TableShard::Erasure::fail(const model::Status& why) {
+  const std::lock_guard lock(mutex);
+  if (status.ok()) status = why;
+}
+
+/// The log time of the collection's marker; -1: there is none.
+std::int64_t TableShard::erased_until_ms(const Collection& collection) const {
+  const FoundRow marker = collection.find({});
+  return marker.row && marker.row->tombstone() ? marker.row->version().log_time_ms() : -1;
+}
+
+/// Whether a stream row is one of what was erased. A marker, from the log of a durable store, is taken as such.
+bool TableShard::is_erased(Collection& collection, const model::RowView& row) {
+  const bool away = row.version().log_time_ms() <= erased_until_ms(collection);
+  if (away) ++count_.conflicting;
+  const bool marker = schema_.key.sort_key && row.sort_key().empty();
+  if (marker && !away) erase_behind(collection, row, std::make_shared<Erasure>());
+  return away || marker;
+}
+
+model::Status TableShard::begin_erasing(ItemWrite& write, const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  if (shared_.log != nullptr && !shared_.log->writable()) {
+    return {model::StatusCode::kUnavailable, "store.directory can't be written"};
+  }
+  Collection& collection = collection_of(model::hash_key(write.partition_key), write.partition_key);
+  // Vehicles' clocks may be ahead: what they sent is gone too.
+  std::int64_t until_ms = shared_.options.clock();
+  Cursor cursor(collection);
+  for (cursor.seek_first(); cursor.at_row(); cursor.next()) {
+    until_ms = std::max(until_ms, cursor.row().version().log_time_ms());
+  }
+  if (!cursor.status().ok()) return {model::StatusCode::kUnavailable, cursor.status().message()};
+  model::Bytes marker;
+  model::append_row(marker, model::Version::of(until_ms, model::kApiSource, ++api_sequence_), model::kRowTombstone, {},
+                    {});
+  log(write.partition_key, marker, {});
+  auto erasure = std::make_shared<Erasure>();
+  erasure->done = std::move(write.done);
+  acknowledgement->done.emplace_back([erasure](const model::Status& status) {
+    if (!status.ok()) erasure->fail(status);
+  });
+  erase_behind(collection, model::RowView(marker), std::move(erasure));
+  return {};
+}
+
+/// Puts the marker and has erase_some() do the rest.
+void TableShard::erase_behind(Collection& collection, const model::RowView& marker, std::shared_ptr<Erasure> erasure) {
+  const FoundRow present = collection.find({});
+  append_index_entries(collection, marker, {}, present.row ? &*present.row : nullptr);
+  put(collection, marker, {}, collection.is_append({}));
+  if (collection.writer.stamp != nullptr) stamps_.give_back(std::exchange(collection.writer.stamp, nullptr));
+  const std::int64_t until_ms = marker.version().log_time_ms();
+  erased_until_ms_ = std::max(erased_until_ms_, until_ms);
+  shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  erasing_.push_back({&collection, until_ms, {}, std::move(erasure)});
+  is_erasing_.store(true);
+}
+
+/// Removes some rows of the first collection that is being erased; whether it has none any more.
+bool TableShard::erase_some(const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  constexpr std::size_t kRowsPerTurn = 8'192;
+  if (erasing_.empty()) return false;
+  Erasing& erasing = erasing_.front();
+  Collection& collection = *erasing.collection;
+  std::deque<model::Bytes> removals;
+  std::vector<Change> changes;
+  Cursor cursor(collection);
+  for (cursor.seek_upper_bound(erasing.behind); cursor.at_row() && removals.size() < kRowsPerTurn; cursor.next()) {
+    const model::RowView row = cursor.row();
+    erasing.behind = row.sort_key();
+    if (row.version().log_time_ms() > erasing.until_ms) continue;
+    model::Bytes& removal = removals.emplace_back();
+    model::append_row(removal, row.version(), model::kRowTombstone, row.sort_key(), {});
+    append_index_entries(collection, model::RowView(removal), {}, &row);
+    if (sizes_) sizes_->add(collection, growth(collection, model::RowView(removal), {}, &row));
+    changes.push_back({removal, true});
+  }
+  const bool ended = !cursor.at_row() || !cursor.status().ok();
+  if (!cursor.status().ok()) {
+    erasing.erasure->fail({model::StatusCode::kUnavailable, "not all could be erased: " + cursor.status().message()});
+  }
+  if (!changes.empty()) {
+    changes_.about_to_change(collection);
+    const std::int64_t items = collection.writer.items;
+    const std::int64_t bytes = collection.writer.bytes;
+    const SizeDelta delta = collection.merge(changes, retired_, changes_.gone_keys());
+    if (delta.unreadable > 0) {
+      erasing.erasure->fail({model::StatusCode::kUnavailable, "not all could be erased: a block can't be read"});
+    }
+    changes_.add_gone(collection);
+    note_size(collection, items, bytes);
+  }
+  if (!ended) return false;
+  acknowledgement->done.emplace_back([erasure = std::move(erasing.erasure)](const model::Status& status) {
+    if (!status.ok()) erasure->fail(status);
+  });
+  erasing_.pop_front();
+  is_erasing_.store(!erasing_.empty());
+  return true;
+}
+
 void TableShard::apply(Collection& collection, std::string_view row_bytes) {
   const model::RowView row(row_bytes);
+  if (row.version().log_time_ms() <= erased_until_ms_ || row.tombstone()) [[unlikely]] {
+    if (is_erased(collection, row)) return;
+  }
   const bool newest = collection.is_append(row.sort_key());
   const FoundRow found = newest ? FoundRow{} : collection.find(row.sort_key());
   if (!found.status.ok()) [[unlikely]] {
@@ -829,7 +958,8 @@ model::Status TableShard::apply(ItemWrite& write) {
   const FoundRow found = collection != nullptr ? collection->find(write.sort_key) : FoundRow{};
   if (!found.status.ok()) return {model::StatusCode::kUnavailable, found.status.message()};
   const std::optional<model::RowView>& present = found.row;
-  const bool visible = present && !present->tombstone();
+  const bool erased = present && !erasing_.empty() && present->version().log_time_ms() <= erased_until_ms(*collection);
+  const bool visible = present && !present->tombstone() && !erased;
   const ItemWrite::Decision decision = write.decide(visible ? std::optional(present->attributes()) : std::nullopt);
   const bool changes_nothing =
       decision.action == ItemWrite::Action::kNone || (decision.action == ItemWrite::Action::kDelete && !visible);
@@ -841,14 +971,17 @@ model::Status TableShard::apply(ItemWrite& write) {
   }
 
   const bool remove = decision.action == ItemWrite::Action::kDelete;
-  const std::int64_t above = present ? present->version().log_time_ms() + 1 : 0;
+  std::int64_t above = present ? present->version().log_time_ms() + 1 : 0;
+  if (collection != nullptr && shared_.options.clock() <= erased_until_ms_) [[unlikely]] {
+    above = std::max(above, erased_until_ms(*collection) + 1);
+  }
   const auto version = model::Version::of(std::max(shared_.options.clock(), above), model::kApiSource, ++api_sequence_);
   model::Bytes plain;
   model::append_row(plain, version, remove ? model::kRowTombstone : 0, write.sort_key,
                     remove ? std::string_view{} : std::string_view(decision.attributes));
   Collection& target = collection != nullptr ? *collection : collection_of(hash, write.partition_key);
   const model::RowView row(plain);
-  const std::string_view inherited = inherited_by(target, row);
+  const std::string_view inherited = write.inherits ? inherited_by(target, row) : std::string_view{};
   // What was written has passed the API's own check; here only what comes on top can be too much.
   if (!inherited.empty() && row.bytes().size() + inherited.size() > model::kItemSizeBytesMax) {
     return model::invalid("Item size has exceeded the maximum allowed size");

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -316,6 +317,26 @@ class TableShard final : public Shard {
     Delivery delivery;
   };
 
+  /// A collection that is being erased, some rows a turn, and who waits for it.
+  struct Erasure {
+    std::function<void(model::Status)> done;
+    std::mutex mutex;
+    model::Status status;  // under mutex
+    void fail(const model::Status& why);
+    ~Erasure();
+  };
+  struct Erasing {
+    Collection* collection;
+    std::int64_t until_ms;
+    model::Bytes behind;  ///< The sort key of the last row that was looked at.
+    std::shared_ptr<Erasure> erasure;
+  };
+
+  model::Status begin_erasing(ItemWrite& write, const std::shared_ptr<Acknowledgement>& acknowledgement);
+  void erase_behind(Collection& collection, const model::RowView& marker, std::shared_ptr<Erasure> erasure);
+  bool erase_some(const std::shared_ptr<Acknowledgement>& acknowledgement);
+  bool is_erased(Collection& collection, const model::RowView& row);
+  std::int64_t erased_until_ms(const Collection& collection) const;
   void apply(Collection& collection, std::string_view row_bytes);
   model::Status apply(ItemWrite& write);
   void log(std::string_view partition_key, std::string_view row, std::string_view more);
@@ -368,6 +389,7 @@ class TableShard final : public Shard {
   std::vector<std::shared_ptr<const Indexes>> next_indexes_ GUARDED_BY(next_indexes_mutex_);  ///< The last one counts.
   std::vector<FillingPart> next_parts_ GUARDED_BY(next_indexes_mutex_);
 
+  std::atomic<bool> is_erasing_{false};  ///< For has_work(): erasing_ is not empty.
   // Writer only.
   std::shared_ptr<const Indexes> indexes_;
   std::deque<FillingPart> parts_;         ///< The first one is in hand.
@@ -384,6 +406,8 @@ class TableShard final : public Shard {
   std::uint64_t api_sequence_ = 0;
   std::uint32_t table_id_ = 0;                // constant once set
   std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.
+  std::deque<Erasing> erasing_;
+  std::int64_t erased_until_ms_ = -1;  ///< Of all collections: what is later is never looked up.
   std::uint32_t turns_since_flush_ = 0;
   struct {
     std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0, over_limit = 0;

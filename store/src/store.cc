@@ -97,6 +97,7 @@ class ShardedStore final : public Store {
   }
 
   model::Status recover(const RecoveryProgress& progress);
+  model::Status rebuild_later(std::span<const model::TableSchema> schemas);
 
   model::AttributeNames& names() override { return shared_.names; }
   const Recovery& recovery() const override { return recovery_; }
@@ -508,9 +509,14 @@ model::Status ShardedStore::read_meta() {
   });
   if (!status.ok()) return {status.code(), disk_->directory() + ": " + status.message()};
   if (format > kDiskFormat) {
-    return model::invalid(disk_->directory() + " has format " + std::to_string(format) +
-                          ", this Drover reads formats up to " + std::to_string(kDiskFormat) +
+    return model::invalid(disk_->directory() + " has format " + std::to_string(format) + ", this Drover reads format " +
+                          std::to_string(kDiskFormat) +
                           ": run the newer Drover that wrote it, or take another directory");
+  }
+  if (!empty && format != 0 && format < kDiskFormat) {
+    return model::invalid(disk_->directory() + " has format " + std::to_string(format) + ", this Drover reads format " +
+                          std::to_string(kDiskFormat) +
+                          " only: export its items with the Drover that wrote it and import them into a new directory");
   }
   if (damage.empty() && !empty && format == 0) damage = "the format's number";
   if (!damage.empty()) return model::invalid(disk_->directory() + ": damaged: " + damage + "; restore a backup");
@@ -579,7 +585,7 @@ model::Status ShardedStore::restore_tables(const RecoveryProgress& progress) {
         Restorer restorer(*disk_, shards[shard], shared_.options.memory_budget_bytes, [&](std::uint64_t more) {
           const std::uint64_t before = rows.fetch_add(more);
           if (progress && before / kRecoveryProgressRows != (before + more) / kRecoveryProgressRows) {
-            progress(before + more);
+            progress("restoring", before + more);
           }
         });
         const model::Status status = restorer.run();
@@ -595,6 +601,37 @@ model::Status ShardedStore::restore_tables(const RecoveryProgress& progress) {
   const model::LockGuard lock(mutex_);
   for (const auto& [name, table] : tables_) table->begin_interval(interval_);
   return {};
+}
+
+model::Status ShardedStore::rebuild_later(std::span<const model::TableSchema> schemas) {
+  if (model::Status status = read_meta(); !status.ok()) return status;
+  const model::LockGuard defining(definitions_mutex_);
+  DiskBatch batch;
+  for (const auto& table : tables()) {
+    const auto named = std::find_if(schemas.begin(), schemas.end(), [&](const model::TableSchema& schema) {
+      return schema.name == table->schema().name;
+    });
+    const model::TableSchema& schema = named == schemas.end() ? table->schema() : *named;
+    if (model::Status status = model::validate(schema); !status.ok()) return status;
+    if (schema.key != table->schema().key || schema.time_sort_key != table->schema().time_sort_key) {
+      return model::invalid("table " + schema.name +
+                            " has another key or time sort key, which can't change: export its items and import them "
+                            "into a new directory");
+    }
+    const std::uint32_t id = table->id();
+    TableRecord record = records_[id];
+    record.schema = schema;
+    record.indexes.clear();
+    for (const model::IndexSchema& index : schema.indexes) {
+      if (!index.local) record.indexes.push_back({record.next_index++, false});
+    }
+    batch.put(Family::kMeta, numbered_key(kTablePrefix, id), encode(record));
+    batch.remove_range(Family::kMeta, filled_key({id, 0}), filled_key({id + 1, 0}));
+    for (const Family family : {Family::kBlocks, Family::kTails}) {
+      batch.remove_range(family, space_key({id, 1}), space_key({id + 1, 0}));
+    }
+  }
+  return disk_->write(batch);
 }
 
 /// Applies the API writes behind the cut, by their versions, as rows of a stream.
@@ -644,6 +681,12 @@ model::Status ShardedStore::apply_log() {
 
 std::unique_ptr<Store> Store::open(StoreOptions options) {
   return std::make_unique<ShardedStore>(std::move(options), nullptr);
+}
+
+model::Status Store::rebuild(const std::string& directory, std::span<const model::TableSchema> schemas) {
+  auto disk = Disk::open(directory);
+  if (!disk.ok()) return disk.status();
+  return ShardedStore({}, std::move(disk).value()).rebuild_later(schemas);
 }
 
 model::Result<std::unique_ptr<Store>> Store::open(const std::string& directory, StoreOptions options,

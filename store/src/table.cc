@@ -1,6 +1,9 @@
 #include "table.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 namespace drover::store {
 namespace {

@@ -451,6 +451,14 @@ TEST_F(ConfigAdvice, AnIndexThatStaysEmptyIsWarnedOf) {
   EXPECT_THAT(warnings(std::string(kKafka) + kTable + index + kTopic, {"topics[0].attributes=[driverId]"}), IsEmpty());
 }
 
+TEST_F(ConfigAdvice, WarnsOfInheritingAcrossBucketsAndRefusesOtherParts) {
+  const std::string all = std::string(kKafka) + kTable + "    inherit: [depotCode]\n" + kTopic;
+  EXPECT_THAT(warnings(all, {"topics[0].partition_key=VEH#{vehicleId}#{recordedAt:%Y-%m}"}),
+              ElementsAre(HasSubstr("which the bucket in partition_key keeps out")));
+  EXPECT_THAT(errors(all, {"topics[0].partition_key=VEH#{vehicleId}#{recordedAt:%Y-%j}"}),
+              ElementsAre(HasSubstr("%j is not known in a bucket: %Y, %m, %d and %H are")));
+}
+
 TEST_F(ConfigAdvice, AnAddressThatOthersReachIsWarnedOf) {
   EXPECT_THAT(warnings("api: {host: 0.0.0.0}\n"),
               ElementsAre(HasSubstr("F:1: api: api listens on 0.0.0.0, and there is no authentication yet")));

@@ -59,6 +59,10 @@ struct ItemWrite {
   /// Of a table with a local index, may be null: called by the writer, ahead of done(), with the size of the item's
   /// collection behind the write, local projections included.
   std::function<void(std::uint64_t size_bytes)> sized = {};
+  bool inherits = true;  ///< Whether an item that is put takes on what the table's items inherit.
+  /// Not one item but the whole collection goes, and what its sources wrote until now stays away however often it is
+  /// read again. `decide` and `sort_key` say nothing then.
+  bool erases = false;
 };
 
 class Table;
@@ -156,8 +160,8 @@ struct Recovery {
   std::int64_t took_ms = 0;
 };
 
-/// Called with the rows restored so far, from any thread, about once in kRecoveryProgressRows.
-using RecoveryProgress = std::function<void(std::uint64_t items)>;
+/// Called with what a start is at and the rows done so far, from any thread, about once in kRecoveryProgressRows.
+using RecoveryProgress = std::function<void(std::string_view doing, std::uint64_t rows)>;
 inline constexpr std::uint64_t kRecoveryProgressRows = 1'000'000;
 
 /// All tables of one process: in memory, and, opened with a directory, also on disk.
@@ -175,6 +179,11 @@ class Store {
   static model::Result<std::unique_ptr<Store>> open(const std::string& directory, StoreOptions options,
                                                     const RecoveryProgress& progress = {});
   virtual ~Store() = default;
+
+  /// Has the next open() of `directory` make all indexes anew from the tables' items, and each one after it until a cut
+  /// has been written. Tables that are named get this schema, which may have other indexes and inherit other attributes
+  /// (that restamps nothing). kInvalid: another key or time sort key; nothing has happened then.
+  static model::Status rebuild(const std::string& directory, std::span<const model::TableSchema> schemas);
 
   /// Empty in memory only.
   virtual const Recovery& recovery() const = 0;
