@@ -169,6 +169,19 @@ std::optional<model::TableSchema> decode_schema(std::string_view encoded) {
   return schema;
 }
 
+model::Bytes encode(const model::Retention& retention) {
+  model::Bytes out;
+  append_bytes(out, retention.ttl_attribute);
+  return out;
+}
+
+model::Retention decode_retention(std::string_view encoded) {
+  DiskReader in(encoded);
+  model::Retention retention;
+  retention.ttl_attribute = in.bytes();
+  return retention;
+}
+
 model::Bytes encode(const model::SourcePosition& position) {
   model::Bytes out;
   append_bytes(out, position.topic);

@@ -17,7 +17,8 @@
 ///             "probe"                     = nothing: written to see whether anything can be
 ///             "name/" id(4)               = attribute name
 ///             "source/" id(2)             = source position
-///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema
+///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema retention
+///             retention = varint(size) TTL attribute          as of a Drover that knew none: nothing at all
 ///     blocks  space hash(8) part(partition key) first sort key = columns (columns.h)
 ///     tails   space segment(2)            = { varint(size) partition key varint(size) columns }   size 0: no rows
 ///     log     interval(4) sequence(8)     = table(4) varint(size) partition key row image
@@ -96,6 +97,9 @@ void append_bytes(model::Bytes& out, std::string_view bytes);
 
 model::Bytes encode(const model::TableSchema& schema);
 std::optional<model::TableSchema> decode_schema(std::string_view encoded);
+/// Whatever stands behind what this Drover knows is of a newer one, and passed over.
+model::Bytes encode(const model::Retention& retention);
+model::Retention decode_retention(std::string_view encoded);
 model::Bytes encode(const model::SourcePosition& position);
 /// `source` is what the key says.
 std::optional<model::SourcePosition> decode_position(model::SourceId source, std::string_view encoded);

@@ -240,6 +240,7 @@ struct TableCounters {
   /// Stream batches that wait or are being applied: the last one has the indexes flushed.
   std::atomic<std::int64_t> batches_in_hand{0};
   std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0};
+  std::atomic<std::uint64_t> expired{0};  ///< Items, not rows.
 };
 
 /// A shard of a table: applies stream rows and API writes, stamps what readings inherit, keeps the indexes in step.

@@ -14,6 +14,7 @@
 #include "disk_format.h"
 #include "drover/model/crash_point.h"
 #include "drover/model/sync.h"
+#include "expirer.h"
 #include "table.h"
 
 namespace drover::store {
@@ -30,10 +31,12 @@ model::Bytes varint_of(std::uint64_t number) {
 }
 
 /// What a table's record on disk holds.
-model::Bytes table_record(std::int64_t created_ms, const model::TableSchema& schema) {
+model::Bytes table_record(std::int64_t created_ms, const model::TableSchema& schema,
+                          const model::Retention& retention) {
   model::Bytes record;
   model::append_varint(record, static_cast<std::uint64_t>(created_ms));
   append_bytes(record, encode(schema));
+  record.append(encode(retention));
   return record;
 }
 
@@ -63,7 +66,7 @@ class ShardedStore final : public Store {
   model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) override {
     if (model::Status status = model::validate(schema); !status.ok()) return status;
     const model::LockGuard defining(definitions_mutex_);
-    MemoryTable::Identity identity{0, shared_.options.clock()};
+    MemoryTable::Identity identity{0, shared_.options.clock(), {}};
     {
       const model::LockGuard lock(mutex_);
       if (tables_.contains(schema.name)) {
@@ -73,7 +76,7 @@ class ShardedStore final : public Store {
     }
     if (disk_ != nullptr) {
       DiskBatch batch;
-      batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), table_record(identity.created_ms, schema));
+      batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), table_record(identity.created_ms, schema, {}));
       batch.put(Family::kMeta, kNextTableKey, varint_of(identity.id + 1));
       model::crash_point("table.write");
       if (model::Status status = disk_->write(batch); !status.ok()) return status;
@@ -107,11 +110,27 @@ class ShardedStore final : public Store {
     return disk_->write(batch);
   }
 
-  std::shared_ptr<Table> find_table(std::string_view name) const override {
-    const model::LockGuard lock(mutex_);
-    const auto found = tables_.find(name);
-    return found == tables_.end() ? nullptr : found->second;
+  model::Status change_retention(std::string_view name,
+                                 const std::function<model::Status(model::Retention&)>& change) override {
+    const model::LockGuard defining(definitions_mutex_);
+    const std::shared_ptr<MemoryTable> table = find(name);
+    if (table == nullptr) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
+    model::Retention retention = table->retention();
+    if (model::Status status = change(retention); !status.ok()) return status;
+    if (retention == table->retention()) return {};
+    if (disk_ != nullptr) {
+      DiskBatch batch;
+      batch.put(Family::kMeta, numbered_key(kTablePrefix, table->id()),
+                table_record(table->created_ms(), table->schema(), retention));
+      if (model::Status status = disk_->write(batch); !status.ok()) return status;
+    }
+    table->set_retention(std::move(retention));
+    return {};
   }
+
+  bool expire_step() override { return expirer_.step(tables()); }
+
+  std::shared_ptr<Table> find_table(std::string_view name) const override { return find(name); }
 
   std::vector<std::string> table_names() const override {
     const model::LockGuard lock(mutex_);
@@ -159,6 +178,12 @@ class ShardedStore final : public Store {
  private:
   class DiskCut;
 
+  std::shared_ptr<MemoryTable> find(std::string_view name) const {
+    const model::LockGuard lock(mutex_);
+    const auto found = tables_.find(name);
+    return found == tables_.end() ? nullptr : found->second;
+  }
+
   std::vector<std::shared_ptr<MemoryTable>> tables() const {
     const model::LockGuard lock(mutex_);
     std::vector<std::shared_ptr<MemoryTable>> tables;
@@ -188,6 +213,7 @@ class ShardedStore final : public Store {
   std::uint32_t next_table_id_ GUARDED_BY(mutex_) = 1;
   std::uint32_t interval_ GUARDED_BY(mutex_) = 0;  ///< Between the last cut and the next; 0 in memory only.
   std::atomic<bool> cut_pending_{false};           ///< The last cut is not on disk.
+  Expirer expirer_{shared_};                       // whoever calls expire_step()
   // Whoever writes cuts.
   std::size_t names_on_disk_ = 0;  ///< With the last cut.
   std::size_t evict_space_ = 0;    ///< Where evicting goes on: which space of all tables, and its segment.
@@ -365,7 +391,7 @@ model::Status ShardedStore::read_meta() {
       const auto created_ms = static_cast<std::int64_t>(in.varint());
       const auto schema = decode_schema(in.bytes());
       if (schema) {
-        found.emplace_back(*schema, MemoryTable::Identity{*table, created_ms});
+        found.emplace_back(*schema, MemoryTable::Identity{*table, created_ms, decode_retention(in.rest())});
       } else {
         damage = "table " + std::to_string(*table);
       }

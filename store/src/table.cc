@@ -59,10 +59,10 @@ bool visit_range(const Collection& collection, const KeyRange& range, bool ascen
 }  // namespace
 
 std::shared_ptr<MemoryTable> MemoryTable::make(Shared& shared, const model::TableSchema& schema, Identity identity) {
-  std::shared_ptr<MemoryTable> table(new MemoryTable(shared, schema, identity));
+  std::shared_ptr<MemoryTable> table(new MemoryTable(shared, schema, std::move(identity)));
   for (const auto& shard : table->shards_) {
     shard->set_owner(table);
-    shard->set_table_id(identity.id);
+    shard->set_table_id(table->id());
   }
   for (const auto& index : table->indexes_) {
     for (const auto& shard : index->shards) shard->set_owner(table);
@@ -73,9 +73,10 @@ std::shared_ptr<MemoryTable> MemoryTable::make(Shared& shared, const model::Tabl
 MemoryTable::MemoryTable(Shared& shared, const model::TableSchema& schema, Identity identity)
     : shared_(shared),
       schema_(schema),
-      identity_(identity),
+      identity_(std::move(identity)),
       space_(CollectionTuning{}),
-      map_(partitioner::ShardMap::uniform(shards_of(shared_))) {
+      map_(partitioner::ShardMap::uniform(shards_of(shared_))),
+      retention_(identity_.retention) {
   std::vector<GlobalIndex*> global;
   for (const model::IndexSchema& index : schema_.indexes) {
     if (index.local) continue;
@@ -256,6 +257,7 @@ void MemoryTable::add_stats(StoreStats& out) const {
   const EpochDomain::Guard guard(shared_.epochs);
   SpaceStats base;
   base.table = schema_.name;
+  base.items_expired = counted(counters_.expired);
   for (const auto& shard : shards_) shard->add_stats(base);
   range_of(base, map_.current());
   out.spaces.push_back(std::move(base));

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "disk_format.h"
+#include "drover/model/sync.h"
 #include "drover/store/store.h"
 #include "shard.h"
 
@@ -29,11 +31,16 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   struct Identity {
     std::uint32_t id = 0;
     std::int64_t created_ms = 0;
+    model::Retention retention;  ///< As of the start.
   };
   static std::shared_ptr<MemoryTable> make(Shared& shared, const model::TableSchema& schema, Identity identity);
 
   const model::TableSchema& schema() const override { return schema_; }
   std::int64_t created_ms() const override { return identity_.created_ms; }
+  model::Retention retention() const override {
+    const model::LockGuard lock(retention_mutex_);
+    return retention_;
+  }
   std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const override;
   model::Status submit(partitioner::RoutedBatch&& batch) override;
   model::Status write(ItemWrite&& write) override;
@@ -44,6 +51,11 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   Size size(std::string_view index) const override;
 
   std::uint32_t id() const { return identity_.id; }
+  void set_retention(model::Retention retention) {
+    const model::LockGuard lock(retention_mutex_);
+    retention_ = std::move(retention);
+  }
+  TableCounters& counters() { return counters_; }
   void close();
   void add_stats(StoreStats& out) const;
 
@@ -89,6 +101,8 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   std::vector<std::unique_ptr<GlobalIndex>> indexes_;
   std::vector<std::unique_ptr<TableShard>> shards_;
   std::atomic<bool> closed_{false};
+  mutable model::Mutex retention_mutex_;
+  model::Retention retention_ GUARDED_BY(retention_mutex_);
 };
 
 }  // namespace drover::store

@@ -310,6 +310,7 @@ class FakeTable final : public store::Table {
 
   const model::TableSchema& schema() const override { return schema_; }
   std::int64_t created_ms() const override { return 0; }
+  model::Retention retention() const override { return {}; }
   std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const override {
     std::vector<partitioner::RoutedBatch> parts;
     for (std::uint16_t shard = 0; shard < 3; ++shard) parts.push_back({rows, {shard}, partitioner::ShardId{shard}, 1});
@@ -345,6 +346,10 @@ class FakeStore final : public store::Store {
   model::AttributeNames& names() override { return names_; }
   model::Result<std::shared_ptr<store::Table>> create_table(const model::TableSchema&) override { return table; }
   model::Status delete_table(std::string_view) override { return {}; }
+  model::Status change_retention(std::string_view, const std::function<model::Status(model::Retention&)>&) override {
+    return {};
+  }
+  bool expire_step() override { return true; }
   std::shared_ptr<store::Table> find_table(std::string_view name) const override {
     return table != nullptr && table->schema().name == name ? table : nullptr;
   }
