@@ -115,8 +115,15 @@ model::TimeSortKey read_time_sort_key(Section section) {
   return out;
 }
 
-model::TableSchema read_table(Section table) {
-  model::TableSchema out;
+/// A table as the file has it.
+struct Table {
+  model::TableSchema schema;
+  model::Retention retention;
+};
+
+Table read_table(Section table) {
+  Table read;
+  model::TableSchema& out = read.schema;
   if (auto name = table.require("name", "the table's name")) out.name = name->text().value_or("");
   if (auto keys = table.require("keys", "the table's partition_key and, for collections, its sort_key")) {
     if (auto section = keys->section()) {
@@ -142,8 +149,16 @@ model::TableSchema read_table(Section table) {
       if (auto section = index.section()) out.indexes.push_back(read_index(std::move(*section)));
     }
   }
+  if (auto ttl = table.find("ttl")) {
+    read.retention.ttl_attribute = ttl->text().value_or("");
+    if (read.retention.ttl_attribute.empty() ||
+        read.retention.ttl_attribute.size() > model::kKeyAttributeNameSizeBytesMax) {
+      ttl->problem(
+          "needs the name of an attribute, of at most 255 bytes: it holds the second in which an item expires");
+    }
+  }
   table.finish();
-  return out;
+  return read;
 }
 
 /// Reads a value that ingest parses: a path or a template.
@@ -304,12 +319,13 @@ class ConfigReader {
       auto section = setting.section();
       if (!section) continue;
       const std::size_t problems = tree_.problems().size();
-      model::TableSchema table = read_table(std::move(*section));
+      auto [table, retention] = read_table(std::move(*section));
       if (tree_.problems().size() == problems) {
         if (model::Status status = model::validate(table); !status.ok()) setting.problem(status.message());
       }
       if (find_table(table.name) != nullptr)
         setting.problem("there is a table " + quoted(table.name) + " above: name it otherwise");
+      if (retention != model::Retention{}) config_.retention.insert_or_assign(table.name, std::move(retention));
       config_.tables.push_back(std::move(table));
       tables_.push_back(setting);
     }

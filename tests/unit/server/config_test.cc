@@ -126,6 +126,7 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
       "        include: [speedKph]\n"
       "      - {name: own, partition_key: {name: vehicleId}, sort_key: {name: b, type: B}, local: true, projection: "
       "KEYS_ONLY}\n"
+      "    ttl: expiresAt\n"
       "topics:\n"
       "  - name: fleet\n"
       "    table: telemetry\n"
@@ -168,6 +169,9 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
   EXPECT_EQ(table.indexes[1].key.sort_key, (model::KeyAttribute{"b", model::KeyType::kBinary}));
   EXPECT_EQ(table.indexes[1].projection, model::ProjectionType::kKeysOnly);
   EXPECT_TRUE(table.indexes[1].local);
+
+  ASSERT_TRUE(config.retention.contains("telemetry"));
+  EXPECT_EQ(config.retention.at("telemetry").ttl_attribute, "expiresAt");
 
   ASSERT_EQ(config.topics.size(), 1u);
   const ingest::Mapping& topic = config.topics[0];

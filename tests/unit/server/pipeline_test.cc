@@ -303,6 +303,25 @@ TEST(Pipeline, StopsInTimeAlsoWhenTheBrokerHasGone) {
   EXPECT_TRUE(pipeline->stop().ok()) << "a second stop has nothing to do";
 }
 
+TEST(Pipeline, RemovesWhatHasExpiredByTheAttributeThatTheConfigNames) {
+  Config config = api_alone();
+  config.retention["telemetry"].ttl_attribute = "expiresAt";
+  const auto pipeline = Pipeline::make(config).value();
+  ASSERT_TRUE(pipeline->start().ok());
+  const std::int64_t second_ago = model::system_clock_ms() / 1000 - 1;
+  const std::string item = R"({"TableName":"telemetry","Item":{"vehicleId":{"S":"VEH#1"},"recordedAt":{"S":"A"},)"
+                           R"("expiresAt":{"N":")" +
+                           std::to_string(second_ago) + R"("}}})";
+  call(*pipeline, "PutItem", item.c_str());
+  EXPECT_TRUE(eventually([&] {
+    return !call(*pipeline, "GetItem",
+                 R"({"TableName":"telemetry","Key":{"vehicleId":{"S":"VEH#1"},"recordedAt":{"S":"A"}}})")
+                .contains("Item");
+  }));
+  EXPECT_THAT(get(pipeline->admin_address(), "/metrics").body,
+              HasSubstr("drover_items_expired_total{table=\"telemetry\"} 1\n"));
+}
+
 /// A table with three shards, each of which can be told to be full or gone.
 class FakeTable final : public store::Table {
  public:
