@@ -18,7 +18,7 @@
 ///             "name/" id(4)               = attribute name
 ///             "source/" id(2)             = source position
 ///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema retention
-///             retention = varint(size) TTL attribute          as of a Drover that knew none: nothing at all
+///             retention = varint(size) TTL attribute varint(ms to retain)      nothing at all: neither
 ///     blocks  space hash(8) part(partition key) first sort key = columns (columns.h)
 ///     tails   space segment(2)            = { varint(size) partition key varint(size) columns }   size 0: no rows
 ///     log     interval(4) sequence(8)     = table(4) varint(size) partition key row image

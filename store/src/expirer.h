@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "drover/model/names.h"
@@ -36,6 +38,8 @@ class TtlRule {
 ///
 /// It reads as any reader does; what it finds expired it hands to the shard's writer as a conditional delete, which
 /// looks again: so the indexes, the log and the versions follow by themselves, and a write in between is not lost.
+/// What a table does not retain any more goes by collection, blocks at a time, and leaves no tombstones: replays of it
+/// are refused where they are decoded.
 /// Threads: one.
 class Expirer {
  public:
@@ -43,6 +47,8 @@ class Expirer {
 
   /// See Store::expire_step(). `tables` in order of their names.
   bool step(const std::vector<std::shared_ptr<MemoryTable>>& tables);
+  /// Has the tables trimmed to what they retain, all of it: at a start, ahead of readers.
+  void trim(const std::vector<std::shared_ptr<MemoryTable>>& tables);
 
  private:
   void begin(const MemoryTable& table);
@@ -52,6 +58,9 @@ class Expirer {
   bool is_passed(const Collection& collection) const;
   /// False: too many removals are in hand.
   bool remove(MemoryTable& table, std::string_view partition_key, std::string_view sort_key);
+  bool trim(MemoryTable& table, const Collection& collection);
+  /// A place for one more; null: there is none.
+  std::function<void(model::Status)> take_place();
 
   Shared& shared_;
   std::uint32_t items_left_ = 0;  ///< Of this step.
@@ -61,6 +70,8 @@ class Expirer {
   std::uint32_t segment_ = 0;
   Table::ScanPosition from_;
   std::shared_ptr<const TtlRule> ttl_;  ///< Of that table; shared with its removals. Null: it has none.
+  std::optional<Trim> trim_;            ///< What of its collections goes in this round.
+  std::unordered_map<std::uint32_t, std::int64_t> next_trim_ms_;  ///< By table id: when it is looked through again.
   /// Removals that have no outcome yet. Shared with them. Relaxed: nothing follows from it.
   std::shared_ptr<std::atomic<std::uint32_t>> in_hand_ = std::make_shared<std::atomic<std::uint32_t>>(0);
 };

@@ -117,6 +117,10 @@ class ShardedStore final : public Store {
     if (table == nullptr) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
     model::Retention retention = table->retention();
     if (model::Status status = change(retention); !status.ok()) return status;
+    if (retention.retain_ms > 0 && !table->schema().time_sort_key) {
+      return model::invalid("table " + table->schema().name +
+                            ": retain needs a time sort key, which tells its items' age");
+    }
     if (retention == table->retention()) return {};
     if (disk_ != nullptr) {
       DiskBatch batch;
@@ -353,6 +357,8 @@ model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   model::crash_point("recovery.restored");
   if (model::Status status = apply_log(); !status.ok()) return status;
   shared_.log = std::make_unique<WriteLog>(*disk_, shared_.names, names_on_disk_, log_sequence_);
+  expirer_.trim(tables());  // what the last cut still held of it
+  while (!idle()) std::this_thread::sleep_for(kRestPause);
   model::crash_point("recovery.applied");
   recovery_.took_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();

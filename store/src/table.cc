@@ -107,6 +107,17 @@ model::Status MemoryTable::submit(partitioner::RoutedBatch&& batch) {
 }
 
 model::Status MemoryTable::write(ItemWrite&& write) {
+  Write handed{std::move(write), std::nullopt};
+  model::Status status = hand_over(std::move(handed));
+  if (!status.ok()) write = std::move(handed);  // NOLINT(bugprone-use-after-move): moved from only on success
+  return status;
+}
+
+model::Status MemoryTable::trim(model::Bytes partition_key, const Trim& trim, std::function<void(model::Status)> done) {
+  return hand_over({{std::move(partition_key), {}, nullptr, std::move(done)}, trim});
+}
+
+model::Status MemoryTable::hand_over(Write&& write) {
   if (closed_.load(std::memory_order_acquire)) return {model::StatusCode::kStopping, "table deleted: " + schema_.name};
   const partitioner::ShardId shard = map_.current().owner(model::hash_key(write.partition_key));
   if (shards_[shard.value]->offer(std::move(write))) return {};

@@ -55,6 +55,8 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
     const model::LockGuard lock(retention_mutex_);
     retention_ = std::move(retention);
   }
+  /// As write(), of a collection's old rows.
+  model::Status trim(model::Bytes partition_key, const Trim& trim, std::function<void(model::Status)> done);
   TableCounters& counters() { return counters_; }
   void close();
   void add_stats(StoreStats& out) const;
@@ -80,6 +82,7 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   std::vector<Restorable> restorables();
 
  private:
+  model::Status hand_over(Write&& write);
   MemoryTable(Shared& shared, const model::TableSchema& schema, Identity identity);
 
   /// What a read of the table or of one index needs.

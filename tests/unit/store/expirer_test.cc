@@ -1,13 +1,18 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "drover/model/key.h"
+#include "drover/model/time.h"
 #include "drover/store/store.h"
 #include "tests/support/rows.h"
 #include "tests/support/tables.h"
@@ -25,12 +30,20 @@ using test::text;
 
 constexpr std::int64_t kTimeoutMs = 20'000;
 constexpr std::int64_t kNow = 1'782'205'200;  // 2026-06-23T09:00:00Z
+constexpr std::int64_t kHourMs = 3'600'000;
 constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600;
 
 std::atomic<std::int64_t> clock_ms{0};
 
 StoreOptions options() {
   return {.workers = 2, .shards_per_table = 3, .clock = [] { return clock_ms.load(); }};
+}
+
+model::TableSchema timed_schema(bool indexed) {
+  model::TableSchema schema = test::telemetry_schema();
+  if (indexed) schema.indexes = {test::depot_index()};
+  schema.time_sort_key = model::TimeSortKey{};
+  return schema;
 }
 
 class ExpirerTest : public testing::Test {
@@ -47,24 +60,48 @@ class ExpirerTest : public testing::Test {
   }
 
   void open(const model::TableSchema& schema) {
+    table_.reset();
     store_ = Store::open(options());
     table_ = store_->create_table(schema).value();
   }
   /// On disk; again: what a restart finds.
-  void open_on_disk() {
+  void open_on_disk(bool indexed = true, std::uint64_t memory_budget_bytes = std::uint64_t{1} << 30) {
     table_.reset();
     store_.reset();
-    auto opened = Store::open(directory_ + "/store", options());
+    StoreOptions with = options();
+    with.memory_budget_bytes = memory_budget_bytes;
+    auto opened = Store::open(directory_ + "/store", with);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     store_ = std::move(opened).value();
     table_ = store_->find_table("telemetry");
-    if (table_ == nullptr) table_ = store_->create_table(test::telemetry_schema({test::depot_index()})).value();
+    if (table_ == nullptr) table_ = store_->create_table(timed_schema(indexed)).value();
   }
   void cut() {
     auto cut = store_->cut(kTimeoutMs);
     ASSERT_TRUE(cut.ok()) << cut.status().message();
     ASSERT_TRUE((*cut)->write({}).ok());
   }
+
+  void set_retain(std::int64_t retain_ms) {
+    ASSERT_TRUE(store_
+                    ->change_retention(table_->schema().name,
+                                       [&](model::Retention& retention) {
+                                         retention.retain_ms = retain_ms;
+                                         return model::Status();
+                                       })
+                    .ok());
+  }
+  /// Readings of a vehicle, a minute apart, the last one now.
+  void stream(const std::string& vehicle, std::int64_t count) {
+    test::BatchBuilder batch(store_->names());
+    for (std::int64_t i = count - 1; i >= 0; --i) {
+      batch.add(vehicle, key_of(kNow - 60 * i), {{"depotCode", text("DEP-1")}, {"n", number(i)}},
+                Version::of(kNow * 1000 - i, SourceId{1}, 0));
+    }
+    ASSERT_TRUE(test::feed(*table_, batch.take()));
+    ASSERT_TRUE(store_->drain(kTimeoutMs));
+  }
+  static std::string key_of(std::int64_t second) { return model::time_key({}, model::TimeNs{second * 1'000'000'000}); }
 
   void set_ttl(const std::string& attribute) {
     ASSERT_TRUE(store_
@@ -222,6 +259,189 @@ TEST_F(ExpirerTest, AChangeThatIsRefusedChangesNothing) {
   EXPECT_EQ(table_->retention().ttl_attribute, "until");
   EXPECT_EQ(store_->change_retention("nowhere", refuse).code(), StatusCode::kNotFound);
 }
+
+// ---- retain
+
+TEST_F(ExpirerTest, OldReadingsGoAndWhatHasNoTimeInItsKeyStays) {
+  for (const bool indexed : {false, true}) {
+    open(timed_schema(indexed));
+    set_retain(kHourMs);
+    put("VEH#1", "META", {{"plate", text("LA21 LLT")}});
+    put("VEH#1", "TS#", {});
+    put("VEH#1", "TS#someday", {});
+    put("VEH#2", key_of(kNow - 3601), {});
+    stream("VEH#1", 1000);
+    expire();
+    EXPECT_EQ(items("VEH#1"), 61u + 3);
+    EXPECT_EQ(items("VEH#2"), 0u);
+    EXPECT_EQ(items("VEH#1"), table_->size("").items);
+    if (indexed) {
+      EXPECT_EQ(items("DEP-1", "depot"), 61u);
+    }
+    EXPECT_EQ(expired(), 940u);
+    clock_ms += kHourMs / 2;
+    expire();
+    EXPECT_EQ(items("VEH#1"), 31u + 3);
+    clock_ms = kNow * 1000;
+  }
+}
+
+TEST_F(ExpirerTest, ALongHistoryLeavesAnIndexedTableInParts) {
+  open(timed_schema(true));
+  set_retain(kHourMs);
+  stream("VEH#1", 20'000);
+  expire();
+  EXPECT_EQ(items("VEH#1"), 61u);
+  EXPECT_EQ(items("DEP-1", "depot"), 61u);
+  EXPECT_EQ(expired(), 20'000u - 61);
+}
+
+TEST_F(ExpirerTest, WhatATableDoesNotRetainStaysGoneAfterARestart) {
+  for (const bool indexed : {false, true}) {
+    open_on_disk(indexed);
+    stream("VEH#1", 5'000);
+    cut();
+    cut();  // whose seals have been put in place by now
+    set_retain(kHourMs);
+    expire();
+    const std::size_t left = items("VEH#1");
+    EXPECT_LE(left, 61u);
+    open_on_disk(indexed);  // from the cut, which holds it all
+    EXPECT_EQ(table_->retention().retain_ms, kHourMs);
+    EXPECT_EQ(items("VEH#1"), left);
+    EXPECT_EQ(table_->size("").items, left);
+    if (indexed) {
+      EXPECT_EQ(items("DEP-1", "depot"), left);
+    }
+    cut();
+    set_retain(0);
+    open_on_disk(indexed);  // from a cut that does not
+    EXPECT_EQ(items("VEH#1"), left);
+    if (indexed) {
+      EXPECT_EQ(items("DEP-1", "depot"), left);
+    }
+    ASSERT_TRUE(store_->delete_table("telemetry").ok());
+  }
+}
+
+TEST_F(ExpirerTest, AColdBlockWithYoungReadingsStaysWholeUntilItIsOverdue) {
+  open_on_disk(false);
+  stream("VEH#1", 5'000);
+  const auto bytes = [&] { return store_->stats().memory_bytes; };
+  const std::uint64_t plain = bytes();
+  cut();
+  ASSERT_TRUE(store_->drain(kTimeoutMs));
+  ASSERT_LT(bytes(), plain / 2);  // sealed in blocks of 512 readings or so: eight hours and a half each
+  set_retain(20 * kHourMs);
+  expire();
+  // A block that reaches beyond 20 hours stays as long as nothing in it is older than 22.
+  EXPECT_GE(items("VEH#1"), 20u * 60 + 1);
+  EXPECT_LE(items("VEH#1"), 22u * 60 + 1);
+  EXPECT_EQ(items("VEH#1"), table_->size("").items);
+}
+
+TEST_F(ExpirerTest, RetainNeedsATimeSortKey) {
+  open(test::telemetry_schema());
+  const auto retain = [](model::Retention& retention) {
+    retention.retain_ms = kHourMs;
+    return model::Status();
+  };
+  EXPECT_EQ(store_->change_retention("telemetry", retain).code(), StatusCode::kInvalid);
+}
+
+class ExpirerRandom : public ExpirerTest, public testing::WithParamInterface<std::uint32_t> {
+ protected:
+  struct Reading {
+    std::string vehicle;
+    std::int64_t second;
+    std::uint64_t offset;
+  };
+
+  void feed(std::vector<Reading>::const_iterator begin, std::vector<Reading>::const_iterator end) {
+    test::BatchBuilder batch(store_->names());
+    for (; begin != end; ++begin) {
+      if (begin->second * 1000 < clock_ms - kRetainMs) continue;  // refused where it is decoded
+      batch.add(begin->vehicle, key_of(begin->second), {{"depotCode", text("DEP-1")}},
+                Version::of(kNow * 1000, SourceId{1}, begin->offset));
+    }
+    ASSERT_TRUE(test::feed(*table_, batch.take()));
+    ASSERT_TRUE(store_->drain(kTimeoutMs));
+  }
+
+  std::vector<std::string> keys(const std::string& partition_key, std::string_view index = "") const {
+    std::vector<std::string> keys;
+    for (const Item& item : test::read_items(*table_, store_->names(), index, partition_key)) {
+      keys.push_back(item.at("recordedAt").bytes);
+    }
+    return keys;
+  }
+
+  static constexpr std::int64_t kRetainMs = 30 * kHourMs;
+};
+
+// Goal: between cuts, seals, evictions, trims and deaths no reading is lost too early, kept too long, or left in an
+// index. Method: a few vehicles' readings, some late, and a clock that moves on; after each look of the expirer, what
+// is there is compared with all that ever was. A death loses what came since the last cut, and all of it is fed again,
+// as from Kafka.
+TEST_P(ExpirerRandom, WhatIsRetainedIsThereAndWhatIsNotGoes) {
+  std::mt19937 random(GetParam());
+  const auto below = [&](std::int64_t bound) {
+    return std::uniform_int_distribution<std::int64_t>(0, bound - 1)(random);
+  };
+  const bool indexed = GetParam() % 2 == 0;
+  const std::uint64_t memory_budget_bytes = GetParam() % 3 == 0 ? 100'000 : std::uint64_t{1} << 30;
+  const std::vector<std::string> vehicles{"VEH#1", "VEH#2", "VEH#3"};
+  std::vector<Reading> readings;
+  std::int64_t second = kNow;
+  open_on_disk(indexed, memory_budget_bytes);
+  set_retain(kRetainMs);
+  for (const std::string& vehicle : vehicles) put(vehicle, "META", {});
+  for (int step = 0; step < 25 && !HasFatalFailure(); ++step) {
+    const std::int64_t kind = below(10);
+    if (kind < 5) {
+      const std::size_t begin = readings.size();
+      for (const std::int64_t until = second + below(12 * 3600); second < until; second += 60) {
+        for (const std::string& vehicle : vehicles) {
+          const std::int64_t late = below(50) == 0 ? 1 + below(20 * 3600) : 0;
+          if (below(4) != 0) readings.push_back({vehicle, second - late, readings.size()});
+        }
+      }
+      clock_ms = second * 1000;
+      feed(readings.begin() + static_cast<std::ptrdiff_t>(begin), readings.end());
+    } else if (kind < 7) {
+      cut();
+    } else if (kind < 8) {
+      open_on_disk(indexed, memory_budget_bytes);
+      feed(readings.begin(), readings.end());
+    }
+    clock_ms += kRetainMs / 100;
+    second += kRetainMs / 100 / 1000;
+    expire();
+    const std::string bound = key_of((clock_ms - kRetainMs) / 1000);
+    const std::string overdue = key_of((clock_ms - kRetainMs - kRetainMs / 10 - 1) / 1000);
+    std::size_t all = 0;
+    for (const std::string& vehicle : vehicles) {
+      std::set<std::string> retained;
+      for (const Reading& reading : readings) {
+        if (reading.vehicle == vehicle && key_of(reading.second) >= bound) retained.insert(key_of(reading.second));
+      }
+      const std::vector<std::string> there = keys(vehicle);
+      const auto first = std::lower_bound(there.begin() + 1, there.end(), bound);
+      ASSERT_EQ(there.front(), "META");
+      ASSERT_EQ(std::vector<std::string>(first, there.end()),
+                std::vector<std::string>(retained.begin(), retained.end()))
+          << "step " << step;
+      ASSERT_GE(there.size() > 1 ? there[1] : overdue, overdue) << "step " << step;
+      all += there.size() - 1;
+    }
+    ASSERT_EQ(table_->size("").items, all + vehicles.size());
+    if (indexed) {
+      ASSERT_EQ(keys("DEP-1", "depot").size(), all) << "step " << step;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ExpirerRandom, testing::Range(0u, 6u));
 
 }  // namespace
 }  // namespace drover::store

@@ -63,6 +63,8 @@ struct TableSchema {
 struct Retention {
   /// The attribute that holds the second, counted from 1970, in which an item expires. Empty: none does.
   std::string ttl_attribute;
+  /// How long a reading stays, counted from the time in its sort key (TimeSortKey). 0: for ever.
+  std::int64_t retain_ms = 0;
   friend bool operator==(const Retention&, const Retention&) = default;
 };
 
