@@ -76,6 +76,8 @@ CompiledMapping::CompiledMapping(const Mapping& mapping, const model::TableSchem
     : reading(compile(mapping, table, compile(mapping.sort_key), mapping.attributes, names)),
       time_unit(mapping.time_unit),
       precision(table.time_sort_key ? table.time_sort_key->precision : model::TimePrecision::kMillis),
+      ahead_ms_max(mapping.ahead_ms_max),
+      age_ms_max(mapping.age_ms_max),
       key(table.key) {
   if (!mapping.meta) return;
   meta =
