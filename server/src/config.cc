@@ -13,6 +13,11 @@
 namespace drover::server {
 namespace {
 
+constexpr std::int64_t kDayMs = std::int64_t{24} * 3600 * 1000;
+constexpr std::int64_t kRetainMsMax = 36'500 * kDayMs;
+/// How far ahead of the clock a reading may be, unless its topic says otherwise.
+constexpr std::int64_t kAheadMsMax = kDayMs;
+
 /// What librdkafka properties Drover sets from settings of its own, and where.
 struct OwnProperty {
   std::string_view property;
@@ -157,6 +162,10 @@ Table read_table(Section table) {
           "needs the name of an attribute, of at most 255 bytes: it holds the second in which an item expires");
     }
   }
+  if (auto retain = table.find("retain")) {
+    read.retention.retain_ms = retain->duration_ms(1'000, kRetainMsMax).value_or(0);
+    if (!out.time_sort_key) retain->problem("needs a time_sort_key: the time in it tells how old an item is");
+  }
   table.finish();
   return read;
 }
@@ -236,6 +245,10 @@ ingest::Mapping read_topic(Section topic) {
   if (auto attributes = topic.find("attributes")) read_attributes(*attributes, out.attributes);
   if (auto meta = topic.find("meta")) {
     if (auto section = meta->section()) out.meta = read_meta(std::move(*section));
+  }
+  out.ahead_ms_max = kAheadMsMax;
+  if (auto ahead = topic.find("max_ahead")) {
+    out.ahead_ms_max = ahead->duration_ms(1'000, kRetainMsMax).value_or(kAheadMsMax);
   }
   topic.finish();
   return out;

@@ -107,6 +107,7 @@ class DroverPipeline final : public Pipeline {
     const model::Retention wanted = found != config_.retention.end() ? found->second : model::Retention{};
     return store_->change_retention(table, [&](model::Retention& retention) {
       if (!wanted.ttl_attribute.empty()) retention.ttl_attribute = wanted.ttl_attribute;
+      retention.retain_ms = wanted.retain_ms;
       return model::Status();
     });
   }
@@ -118,6 +119,7 @@ class DroverPipeline final : public Pipeline {
       const auto table = store_->find_table(mapping.table);
       if (table == nullptr) return model::invalid("topic " + mapping.topic + ": there is no table " + mapping.table);
       topics.push_back({mapping, table->schema()});
+      topics.back().mapping.age_ms_max = table->retention().retain_ms;
     }
     auto opened =
         ingest::Consumer::open(config_.kafka, std::move(topics), store_->names(), sink_, store_->recovery().positions);

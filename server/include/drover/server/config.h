@@ -22,7 +22,7 @@ struct Address {
 struct Config {
   ingest::ConsumerOptions kafka;           ///< No brokers: no ingest, the API alone.
   std::vector<model::TableSchema> tables;  ///< Missing ones are created at the start.
-  /// By a table's name, of those whose items go by themselves. Without a TTL attribute it stays as UpdateTimeToLive
+  /// By a table's name, of those whose items go by themselves. Without a TTL attribute, that stays as UpdateTimeToLive
   /// left it.
   std::map<std::string, model::Retention> retention;
   std::vector<ingest::Mapping> topics;
