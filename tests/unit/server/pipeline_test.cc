@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cli/client.h"
+#include "drover/model/time.h"
 #include "table_sink.h"
 #include "tests/unit/ingest/mock_kafka.h"
 
@@ -145,6 +146,31 @@ TEST(Pipeline, RecordsOfKafkaAreAnsweredByQueriesOfTheTableAndItsIndex) {
       "KeyConditionExpression": "depotCode = :d", "ExpressionAttributeValues": {":d": {"S": "DEP-LON-3"}}})");
   EXPECT_EQ(of_depot.at("Count"), json::value(2));
   EXPECT_TRUE(pipeline->stop().ok());
+}
+
+TEST(Pipeline, ABrokenClockMovesNothingAndAReadingTooOldDoesNotComeBack) {
+  MockKafka kafka;
+  kafka.create_topic("fleet", 2);
+  const auto reading = [](std::int64_t time_ms) {
+    return R"({"vehicleId":"V-7741","recordedAt":")" +
+           model::format_time(model::TimeNs{time_ms * 1'000'000}, model::TimePrecision::kMillis) + "\"}";
+  };
+  constexpr std::int64_t kHourMs = 3'600'000;
+  const std::int64_t now_ms = model::system_clock_ms();
+  const std::string newest = reading(now_ms);
+  kafka.produce("fleet", 0, {reading(now_ms + 100 * 365 * 24 * kHourMs), reading(now_ms - 2 * kHourMs), newest});
+  Config config = reading_from(kafka.bootstrap());
+  config.retention["telemetry"].retain_ms = kHourMs;
+  config.topics[0].ahead_ms_max = kHourMs;
+  const auto pipeline = Pipeline::make(config).value();
+  ASSERT_TRUE(pipeline->start().ok());
+  ASSERT_TRUE(eventually([&] { return pipeline->store().stats().rows_stored == 1; }));
+  const json::array items = query_vehicle(*pipeline, "VEH#V-7741");
+  ASSERT_EQ(items.size(), 1u);
+  EXPECT_THAT(newest, HasSubstr(std::string(items[0].at("recordedAt").at("S").as_string()).substr(3)));
+  const std::string scraped = get(pipeline->admin_address(), "/metrics").body;
+  EXPECT_THAT(scraped, HasSubstr("drover_records_rejected_total{topic=\"fleet\",reason=\"ahead_of_time\"} 1\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_records_rejected_total{topic=\"fleet\",reason=\"expired\"} 1\n"));
 }
 
 TEST(Pipeline, ADurableOneGoesOnWhereItStopped) {
