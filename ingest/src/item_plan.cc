@@ -33,13 +33,13 @@ KeyPattern compile(const KeyTemplate& text) {
   using Field = KeyPattern::Field;
   Field field = Field::kNone;
   if (!text.field.empty()) field = text.field == "recordedAt" ? Field::kTime : Field::kId;
-  return {text.prefix, field, text.suffix};
+  return {text.prefix, field, text.suffix, text.digits};
 }
 
-ItemPlan compile(const Mapping& mapping, const model::TableSchema& table, KeyPattern sort_key,
+ItemPlan compile(const Mapping& mapping, const model::TableSchema& table, KeyPattern partition_key, KeyPattern sort_key,
                  const std::vector<AttributeMapping>& attributes, model::AttributeNames& names) {
   ItemPlan plan;
-  plan.partition_key = compile(mapping.partition_key);
+  plan.partition_key = std::move(partition_key);
   plan.sort_key = std::move(sort_key);
   plan.every_field = attributes.empty();
   for (const AttributeMapping& attribute : attributes) {
@@ -50,10 +50,12 @@ ItemPlan compile(const Mapping& mapping, const model::TableSchema& table, KeyPat
   PathNode& id = add_path(plan.root, mapping.id_path.names);
   id.is_id = true;
   id.left_out = plan.every_field;
-  if (plan.sort_key.field == KeyPattern::Field::kTime) {
+  const bool time_is_key = plan.sort_key.field == KeyPattern::Field::kTime;
+  plan.needs_time = time_is_key || !plan.partition_key.digits.empty();
+  if (plan.needs_time) {
     PathNode& time = add_path(plan.root, mapping.time_path.names);
     time.is_time = true;
-    time.left_out = plan.every_field;
+    time.left_out = plan.every_field && time_is_key;
   }
   if (plan.every_field) {
     add_path(plan.root, {table.key.partition_key.name}).left_out = true;
@@ -73,15 +75,18 @@ const PathNode* PathNode::find(std::string_view child) const {
 }
 
 CompiledMapping::CompiledMapping(const Mapping& mapping, const model::TableSchema& table, model::AttributeNames& names)
-    : reading(compile(mapping, table, compile(mapping.sort_key), mapping.attributes, names)),
+    : reading(compile(mapping, table, compile(mapping.partition_key), compile(mapping.sort_key), mapping.attributes,
+                      names)),
       time_unit(mapping.time_unit),
       precision(table.time_sort_key ? table.time_sort_key->precision : model::TimePrecision::kMillis),
       ahead_ms_max(mapping.ahead_ms_max),
       age_ms_max(mapping.age_ms_max),
       key(table.key) {
   if (!mapping.meta) return;
-  meta =
-      compile(mapping, table, {mapping.meta->sort_key, KeyPattern::Field::kNone, ""}, mapping.meta->attributes, names);
+  KeyPattern partition_key = compile(mapping.partition_key);
+  if (!partition_key.digits.empty()) partition_key = {partition_key.prefix, partition_key.field, "", {}};
+  meta = compile(mapping, table, std::move(partition_key), {mapping.meta->sort_key, KeyPattern::Field::kNone, "", {}},
+                 mapping.meta->attributes, names);
   meta_path = mapping.meta->path;
   meta_equals = mapping.meta->equals;
 }

@@ -28,12 +28,13 @@ struct PathNode {
   const PathNode* find(std::string_view child) const;
 };
 
-/// One key of an item: text, and the id or the time in it.
+/// One key of an item: text, and the id or the time in it, or the id and the bucket that the time is in.
 struct KeyPattern {
   enum class Field : std::uint8_t { kNone, kId, kTime };
   std::string prefix;
   Field field = Field::kNone;
   std::string suffix;
+  std::vector<model::TimeDigits> digits;  ///< Of the time, in the suffix.
 };
 
 /// How a record of one kind (a reading, or META) becomes an item.
@@ -44,6 +45,7 @@ struct ItemPlan {
   std::size_t names_size_bytes = 0;  ///< Of the names in PathNode::stored.
   KeyPattern partition_key;
   KeyPattern sort_key;  ///< All empty in a table without one.
+  bool needs_time = false;
 };
 
 struct CompiledMapping {

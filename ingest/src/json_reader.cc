@@ -344,7 +344,7 @@ void JsonReader::visit(const PathNode* node) {
 void JsonReader::check_whole(std::string_view json, ItemParts& parts) {
   parts = {plan_, id_, time_, attributes_};
   if (id_.empty()) return refuse(RejectReason::kNoId);
-  if (plan_->sort_key.field == KeyPattern::Field::kTime && time_.empty()) return refuse(RejectReason::kNoTime);
+  if (plan_->needs_time && time_.empty()) return refuse(RejectReason::kNoTime);
   if (!keys_fit(parts)) return refuse(RejectReason::kBadKey);
   if (may_be_too_large(*plan_, json.size()) && too_large(parts)) refuse(RejectReason::kTooLarge);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace drover::ingest {
 namespace {
@@ -12,6 +13,7 @@ using model::Status;
 
 constexpr std::string_view kIdField = "vehicleId";
 constexpr std::string_view kTimeField = "recordedAt";
+constexpr std::string_view kBucketOpening = "{recordedAt:";
 
 /// Whether one of two paths leads through the end of the other (or both are the same).
 bool overlap(const JsonPath& a, const JsonPath& b) {
@@ -48,6 +50,9 @@ Status validate_attributes(const std::vector<AttributeMapping>& attributes, cons
 
 Status validate_sort_key(const Mapping& mapping, const model::TableSchema& table) {
   const KeyTemplate& sort_key = mapping.sort_key;
+  if (!sort_key.digits.empty()) {
+    return invalid("sort_key: a bucket of time belongs into partition_key; use TS#{recordedAt}");
+  }
   if (!table.key.sort_key) {
     if (!sort_key.prefix.empty() || !sort_key.field.empty()) {
       return invalid("sort_key: table \"" + table.name +
@@ -92,6 +97,30 @@ Status validate_meta(const Mapping& mapping, const model::TableSchema& table) {
   return validate_attributes(meta.attributes, "meta.attributes", table);
 }
 
+Status bucket_out_of_place() {
+  return invalid("a bucket of time stands behind {vehicleId}, such as VEH#{vehicleId}#{recordedAt:%Y-%m}");
+}
+
+/// Reads what stands behind a template's field: text, and a bucket of time in it.
+model::Result<KeyTemplate> parse_suffix(std::string_view text, KeyTemplate& parsed) {
+  const std::size_t open = text.find(kBucketOpening);
+  const std::size_t close = text.find('}', open);
+  const bool bucket = open != std::string_view::npos && close != std::string_view::npos;
+  parsed.suffix = bucket ? text.substr(0, open) : text;
+  if (bucket) {
+    if (parsed.field != kIdField) return bucket_out_of_place();
+    const std::size_t format = open + kBucketOpening.size();
+    auto pattern = model::TimePattern::parse(text.substr(format, close - format));
+    if (!pattern.ok()) return pattern.status();
+    parsed.digits = std::move(pattern->digits);
+    for (model::TimeDigits& two : parsed.digits) two.to = static_cast<std::uint16_t>(two.to + parsed.suffix.size());
+    parsed.suffix += pattern->text;
+    parsed.suffix += text.substr(close + 1);
+  }
+  if (parsed.suffix.find_first_of("{}") == std::string::npos) return parsed;
+  return invalid("a key template has at most one field, and behind {vehicleId} one bucket such as {recordedAt:%Y-%m}");
+}
+
 }  // namespace
 
 model::Result<JsonPath> JsonPath::parse(std::string_view text) {
@@ -125,15 +154,12 @@ model::Result<KeyTemplate> KeyTemplate::parse(std::string_view text) {
     return invalid("a field of a key template stands in braces, such as VEH#{vehicleId}");
   }
   parsed.field = text.substr(open + 1, close - open - 1);
-  parsed.suffix = text.substr(close + 1);
+  if (parsed.field.starts_with("recordedAt:")) return bucket_out_of_place();
   if (parsed.field != kIdField && parsed.field != kTimeField) {
     return invalid("unknown field {" + parsed.field +
                    "}: {vehicleId} is the id of the mapping and {recordedAt} its time, whatever their paths are");
   }
-  if (parsed.suffix.find_first_of("{}") != std::string::npos) {
-    return invalid("a key template has at most one field");
-  }
-  return parsed;
+  return parse_suffix(text.substr(close + 1), parsed);
 }
 
 Status validate(const Mapping& mapping, const model::TableSchema& table) {
@@ -147,6 +173,9 @@ Status validate(const Mapping& mapping, const model::TableSchema& table) {
   if (mapping.partition_key.field != kIdField) {
     return invalid(
         "partition_key: has no {vehicleId}, so all vehicles would share one collection; use VEH#{vehicleId}");
+  }
+  if (!mapping.partition_key.digits.empty() && mapping.time_path.names.empty()) {
+    return invalid("time: partition_key has a bucket of {recordedAt}; name the field that holds the time");
   }
   if (Status status = validate_sort_key(mapping, table); !status.ok()) return status;
   if (Status status = validate_attributes(mapping.attributes, "attributes", table); !status.ok()) return status;

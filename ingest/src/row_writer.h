@@ -31,10 +31,7 @@ class RowWriter {
     char* const begin = room(key_size + model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax + sort_key_size +
                              parts.attributes.size());
     char* const row = put_key(begin, parts, plan.partition_key);
-    char* at = row;
-    store(at, version);
-    at[sizeof version] = 0;
-    at = model::put_varint(at + model::kRowHeaderSizeBytes, sort_key_size);
+    char* at = model::put_varint(model::put_row_header(row, version, 0), sort_key_size);
     at = put_key(at, parts, plan.sort_key);
     at = put_bytes(at, parts.attributes);
     batch_.rows.push_back({.hash = model::hash_key({begin, key_size}),
@@ -46,7 +43,10 @@ class RowWriter {
 
  private:
   static char* put_key(char* to, const ItemParts& parts, const KeyPattern& key) {
-    return put_bytes(put_bytes(put_bytes(to, key.prefix), parts.field(key)), key.suffix);
+    char* const suffix = put_bytes(put_bytes(to, key.prefix), parts.field(key));
+    char* const end = put_bytes(suffix, key.suffix);
+    model::put_digits(suffix, key.digits, parts.time);
+    return end;
   }
 
   /// Room behind what is used.

@@ -91,8 +91,11 @@ void collect_totals(const store::StoreStats& store, Families& out) {
   counter("drover_records_late_total", "Records stored in front of their collection's newest item.")
       .add({}, store.rows_late)
       .move_to(out);
-  counter("drover_records_refused_total", "Records not stored: with what it inherits the item would pass 400 KB.")
-      .add({}, store.rows_refused)
+  counter("drover_records_refused_total",
+          "Records not stored: with what it inherits the item would pass 400 KB or can't be a key of an index (item), "
+          "or its collection is as large as a local index allows (collection).")
+      .add({{"reason", "item"}}, store.rows_refused - store.rows_over_limit)
+      .add({{"reason", "collection"}}, store.rows_over_limit)
       .move_to(out);
 }
 

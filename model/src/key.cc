@@ -117,14 +117,33 @@ void append_key_as_value(Bytes& out, KeyType type, std::string_view encoded) {
   out.append(encoded);
 }
 
-std::size_t key_part_size_bytes(std::string_view part) {
-  const std::size_t first = part.find('\0');
-  if (first == std::string_view::npos) [[likely]]
-    return part.size() + 2;
-  return part.size() + 2 + static_cast<std::size_t>(std::count(part.begin() + first, part.end(), '\0'));
+namespace {
+
+/// Copies at least eight bytes; false if there is a zero among them.
+bool copy_without_zero(char* out, std::string_view part) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
+  std::uint64_t zeros = 0;
+  const auto copy = [&](std::size_t at) {
+    std::uint64_t word;
+    std::memcpy(&word, part.data() + at, sizeof word);
+    std::memcpy(out + at, &word, sizeof word);
+    zeros |= (word - kOnes) & ~word & kTops;
+  };
+  const std::size_t last = part.size() - sizeof(std::uint64_t);
+  for (std::size_t at = 0; at < last; at += sizeof(std::uint64_t)) copy(at);
+  copy(last);
+  return zeros == 0;
 }
 
+}  // namespace
+
 char* put_key_part(char* out, std::string_view part) {
+  if (part.size() >= sizeof(std::uint64_t) && copy_without_zero(out, part)) [[likely]] {
+    out += part.size();
+    *out++ = '\0';
+    *out++ = kPartEnd;
+    return out;
+  }
   for (std::size_t zero; (zero = part.find('\0')) != std::string_view::npos; part.remove_prefix(zero + 1)) {
     out += part.copy(out, zero + 1);
     *out++ = kEscapedZero;
@@ -137,8 +156,8 @@ char* put_key_part(char* out, std::string_view part) {
 
 void append_key_part(Bytes& out, std::string_view part) {
   const std::size_t size = out.size();
-  out.resize(size + key_part_size_bytes(part));
-  put_key_part(out.data() + size, part);
+  out.resize(size + key_part_room_bytes(part.size()));
+  out.resize(static_cast<std::size_t>(put_key_part(out.data() + size, part) - out.data()));
 }
 
 Bytes take_key_part(std::string_view& joined) {

@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kNameSizeBytesMin = 3;
 constexpr std::size_t kNameSizeBytesMax = 255;
 constexpr std::ptrdiff_t kLocalIndexesMax = 5;
-constexpr std::ptrdiff_t kGlobalIndexesMax = 20;
 constexpr std::size_t kIncludedAttributesMax = 100;
 
 Status wrong_parameter(const std::string& what) {

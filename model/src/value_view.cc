@@ -308,4 +308,21 @@ char* put_number_value(char* out, std::int64_t coefficient, std::int32_t exponen
   return put_varint(out, zigzag(coefficient));
 }
 
+std::size_t value_size_bytes(ValueView value, const AttributeNames& names) {
+  switch (value.tag()) {
+    case ValueTag::kNull:
+    case ValueTag::kFalse:
+    case ValueTag::kTrue:
+      return 1;
+    case ValueTag::kString:
+    case ValueTag::kBinary:
+      return value.bytes().size();
+    case ValueTag::kNumber:
+    case ValueTag::kBigNumber:
+      return number_size_bytes(value.number());
+    default:
+      return value_size_bytes(value.to_value(names));
+  }
+}
+
 }  // namespace drover::model

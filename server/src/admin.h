@@ -16,13 +16,13 @@ namespace drover::server {
 inline constexpr std::int64_t kCaughtUpRecordsMax = 10'000;
 inline constexpr double kCaughtUpSecondsMax = 10;
 
-/// What is served to operators: /metrics, /heat, /healthz, /readyz, and an index of them at /.
+/// What is served to operators: /metrics, /heat, /healthz, /readyz, /backup, /erase, and an index of them at /.
 ///
 /// Threads: handle() from one thread at a time (the admin server has one).
 class Admin {
  public:
   struct Sources {
-    const store::Store& store;
+    store::Store& store;
     std::function<ingest::IngestStats()> ingest;
     std::function<metrics::ApiStats()> api;
     std::function<store::CheckpointStats()> checkpoints;
@@ -35,6 +35,8 @@ class Admin {
 
  private:
   HttpResponse ready();
+  HttpResponse back_up(const HttpRequest& request);
+  void erase(const HttpRequest& request, const Respond& respond);
 
   const Sources sources_;
   const metrics::Collector collector_;

@@ -120,13 +120,16 @@ model::TimeSortKey read_time_sort_key(Section section) {
   return out;
 }
 
+constexpr std::uint64_t kCollectionLimitBytesMin = std::uint64_t{1} << 10;
+constexpr std::uint64_t kCollectionLimitBytesMax = std::uint64_t{1} << 50;
+
 /// A table as the file has it.
 struct Table {
   model::TableSchema schema;
   model::Retention retention;
 };
 
-Table read_table(Section table) {
+Table read_table(Section table, store::StoreOptions& store) {
   Table read;
   model::TableSchema& out = read.schema;
   if (auto name = table.require("name", "the table's name")) out.name = name->text().value_or("");
@@ -165,6 +168,14 @@ Table read_table(Section table) {
   if (auto retain = table.find("retain")) {
     read.retention.retain_ms = retain->duration_ms(1'000, kRetainMsMax).value_or(0);
     if (!out.time_sort_key) retain->problem("needs a time_sort_key: the time in it tells how old an item is");
+  }
+  if (auto limit = table.find("item_collection_limit")) {
+    if (auto bytes = limit->size_bytes(kCollectionLimitBytesMin, kCollectionLimitBytesMax)) {
+      store.item_collection_limits[out.name] = *bytes;
+    }
+    if (std::none_of(out.indexes.begin(), out.indexes.end(), [](const auto& index) { return index.local; })) {
+      limit->problem("goes with a local index: without one a collection has no limit; take it out");
+    }
   }
   table.finish();
   return read;
@@ -288,6 +299,11 @@ class ConfigReader {
         config_.checkpoint_interval_ms = interval->duration_ms(100, 3'600'000).value_or(config_.checkpoint_interval_ms);
         if (config_.store_directory.empty()) interval->problem("goes with store.directory: set it, or take this out");
       }
+      if (auto limit = section.find("item_collection_limit")) {
+        config_.store.item_collection_limit_bytes =
+            limit->size_bytes(kCollectionLimitBytesMin, kCollectionLimitBytesMax)
+                .value_or(config_.store.item_collection_limit_bytes);
+      }
       section.read("workers", config_.store.workers, 0, 256);
       section.read("shards_per_table", config_.store.shards_per_table, 0, 1024);
       section.read("inbox_batches", config_.store.inbox_batches, 1, 1024);
@@ -332,7 +348,7 @@ class ConfigReader {
       auto section = setting.section();
       if (!section) continue;
       const std::size_t problems = tree_.problems().size();
-      auto [table, retention] = read_table(std::move(*section));
+      auto [table, retention] = read_table(std::move(*section), config_.store);
       if (tree_.problems().size() == problems) {
         if (model::Status status = model::validate(table); !status.ok()) setting.problem(status.message());
       }

@@ -55,18 +55,24 @@ class TopicAdvice {
   }
 
   void endless_stream_with_local_index() {
-    if (!grows_without_end()) return;
+    if (!grows_without_end() || !topic_.partition_key.digits.empty()) return;
     const auto local = std::find_if(table_.indexes.begin(), table_.indexes.end(),
                                     [](const model::IndexSchema& index) { return index.local; });
     if (local == table_.indexes.end()) return;
-    warn(
-        "a stream that grows without end goes to table " + quoted(table_.name) + ", whose local index " +
-        quoted(local->name) +
-        " caps every collection at 10 GB: past that, its writes fail. Make the index a global one, or put the day into "
-        "the partition key");
+    warn("a stream that grows without end goes to table " + quoted(table_.name) + ", whose local index " +
+         quoted(local->name) +
+         " caps every collection at 10 GB (item_collection_limit): past that, its writes fail. Make the index a global "
+         "one, or put the day into "
+         "the partition key");
   }
 
   void nothing_to_inherit() {
+    if (!table_.inherit.empty() && !topic_.partition_key.digits.empty()) {
+      warn("table " + quoted(table_.name) + " inherits from the item " + quoted(table_.inherit_from) +
+           ", which the bucket in partition_key keeps out of the readings' collections: they get nothing from it. Send "
+           "what they need with each record, or leave the bucket out");
+      return;
+    }
     for (const std::string& name : table_.inherit) {
       if (topic_.meta && topic_.meta->sort_key == table_.inherit_from && writes(topic_.meta->attributes, name))
         continue;
@@ -79,7 +85,8 @@ class TopicAdvice {
     for (const model::IndexSchema& index : table_.indexes) {
       const std::string& name = index.key.partition_key.name;
       if (name == table_.key.partition_key.name || (table_.key.sort_key && name == table_.key.sort_key->name)) continue;
-      if (contains(table_.inherit, name) || writes(topic_.attributes, name)) continue;
+      const bool inherits = contains(table_.inherit, name) && topic_.partition_key.digits.empty();
+      if (inherits || writes(topic_.attributes, name)) continue;
       warn("index " + quoted(index.name) + " takes items with the attribute " + name +
            ", which this topic's readings don't have: add it to attributes, or to the table's inherit");
     }

@@ -94,10 +94,39 @@ class DroverPipeline final : public Pipeline {
     for (const model::TableSchema& table : config_.tables) {
       const auto created = store_->create_table(table);
       const auto present = store_->find_table(table.name);
-      if (!created.ok() && (present == nullptr || present->schema() != table)) {
-        return {created.status().code(), "table " + table.name + ": " + created.status().message()};
+      model::Status status = created.status();
+      if (present != nullptr && may_become(present->schema(), table)) {
+        status = add_indexes(present->schema(), table);
+      } else if (present != nullptr && present->schema().key == table.key) {
+        status = model::invalid(
+            "store.directory has it with other indexes, inherited attributes or a time sort key than the config says: "
+            "change the config, or run drover store rebuild");
       }
-      if (model::Status status = set_retention(table.name); !status.ok()) return status;
+      if (!status.ok()) return {status.code(), "table " + table.name + ": " + status.message()};
+      if (status = set_retention(table.name); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  /// Whether global indexes are all that a table lacks of what the config says. One that it has beside those stays.
+  static bool may_become(const model::TableSchema& present, const model::TableSchema& wanted) {
+    model::TableSchema with_wanted = wanted;
+    with_wanted.indexes = present.indexes;
+    const auto is_there = [&](const model::IndexSchema& index) {
+      const model::IndexSchema* found = present.find_index(index.name);
+      return found != nullptr ? *found == index : !index.local;
+    };
+    const auto is_wanted = [&](const model::IndexSchema& index) {
+      return !index.local || wanted.find_index(index.name) != nullptr;
+    };
+    return present == with_wanted && std::all_of(wanted.indexes.begin(), wanted.indexes.end(), is_there) &&
+           std::all_of(present.indexes.begin(), present.indexes.end(), is_wanted);
+  }
+
+  model::Status add_indexes(const model::TableSchema& present, const model::TableSchema& wanted) {
+    for (const model::IndexSchema& index : wanted.indexes) {
+      if (present.find_index(index.name) != nullptr) continue;
+      if (model::Status status = store_->create_index(wanted.name, index); !status.ok()) return status;
     }
     return {};
   }

@@ -180,7 +180,7 @@ std::vector<ShardSeals> append_changes(DiskBatch& batch, const Disk& disk, const
       apart[range.collection].push_back(range);
     }
 
-    std::vector<Shard::Seals>& seals = all.emplace_back(ShardSeals{part.shard, {}}).seals;
+    std::vector<Shard::Seals>& seals = all.emplace_back(ShardSeals{part.shard, {}, changes.owner}).seals;
     const auto write_history = [&](const Collection& collection) {
       const CollectionState state = part.shard->changes().state_at_cut(collection);
       if (state.view == nullptr || state.view->history == nullptr) return;

@@ -12,6 +12,7 @@ namespace drover::store {
 struct ShardSeals {
   Shard* shard;
   std::vector<Shard::Seals> seals;
+  std::shared_ptr<void> owner;  ///< As in SpaceChanges.
 };
 
 /// Adds to `batch` what has changed in a key space in the interval that ended at the last cut: new blocks of histories,

@@ -696,7 +696,7 @@ class Encoder {
       log_times_[i] = version.time_and_source >> 16;
       sources_[i] = version.source().value;
       offsets_[i] = version.offset;
-      flags_[i] = static_cast<unsigned char>(row.bytes()[sizeof(model::Version)]);
+      flags_[i] = row.flags();
       const KeyTime& time = time_finder_.find(row.sort_key());
       add_key(row.sort_key(), time);
       add_attributes(i, time.precision);
@@ -1317,11 +1317,10 @@ class Decoder {
       return shape.pieces.emplace_back(Piece{shared_.back().data(), size, own, 0, column});
     };
     const bool timed = shape.precision != kNoTime;
-    if (flags_.constant() && key_heads_.constant() && key_tails_.constant() &&
+    if (key_heads_.constant() && key_tails_.constant() &&
         key_heads_.longest() + key_tails_.longest() <= kSharedSizeBytesMax) {
       const std::string_view head = key_heads_.constant_value();
       const std::string_view tail = timed ? key_tails_.constant_value() : std::string_view();
-      shared.push_back(static_cast<char>(flags_[0]));
       append_varint(shared, key_size(shape, head, tail));
       shared.append(head);
       if (timed) end_piece(Piece::Own::kTime, nullptr);
@@ -1353,25 +1352,23 @@ class Decoder {
     if (!shared.empty()) end_piece(Piece::Own::kNothing, nullptr);
   }
 
-  char* put_key(char* out, const ShapeReader& shape, std::size_t i) {
+  char* put_key(char* out, const ShapeReader& shape) {
     const bool timed = shape.precision != kNoTime;
     const std::string_view head = key_heads_.next();
     const std::string_view tail = timed ? key_tails_.next() : std::string_view();
-    *out++ = static_cast<char>(flags_[i]);
     out = put_bytes(model::put_varint(out, key_size(shape, head, tail)), head);
     return timed ? put_bytes(times_.put_next(out, shape.precision), tail) : out;
   }
 
   char* put_row(char* out, std::size_t i) {
     const model::Version version{log_times_[i] << 16 | (sources_[i] & 0xffff), offsets_[i]};
-    std::memcpy(out, &version, sizeof version);
-    out += sizeof version;
+    out = model::put_row_header(out, version, static_cast<std::uint8_t>(flags_[i]));
     const ShapeReader& shape = shapes_[shape_numbers_[i]];
     for (const Piece& piece : shape.pieces) {
       out = put_bytes(out, {piece.shared, piece.shared_size});
       switch (piece.own) {
         case Piece::Own::kKey:
-          out = put_key(out, shape, i);
+          out = put_key(out, shape);
           break;
         case Piece::Own::kTime:
           out = times_.put_next(out, shape.precision);

@@ -58,6 +58,10 @@ model::Bytes space_key(SpaceId space) {
   return key;
 }
 
+model::Bytes filled_key(SpaceId space) {
+  return model::Bytes(kFilledPrefix) + space_key(space);
+}
+
 model::Bytes collection_key(SpaceId space, model::KeyHash hash, std::string_view partition_key) {
   model::Bytes key = space_key(space);
   append_big_endian(key, hash);
@@ -176,11 +180,12 @@ model::Bytes encode(const model::Retention& retention) {
   return out;
 }
 
-model::Retention decode_retention(std::string_view encoded) {
+std::optional<model::Retention> decode_retention(std::string_view encoded) {
   DiskReader in(encoded);
   model::Retention retention;
   retention.ttl_attribute = in.bytes();
   retention.retain_ms = static_cast<std::int64_t>(in.varint());
+  if (!in.ok() || !in.at_end()) return std::nullopt;
   return retention;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,19 +18,22 @@
 ///             "probe"                     = nothing: written to see whether anything can be
 ///             "name/" id(4)               = attribute name
 ///             "source/" id(2)             = source position
-///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema retention
-///             retention = varint(size) TTL attribute varint(ms to retain)      nothing at all: neither
+///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema
+///                                           varint(number of the next index) { varint(2 * its number + whether it was
+///                                           made with the table) }    of each global index
+///                                           varint(size) TTL attribute varint(ms to retain)    empty, 0: for ever
+///             "filled/" space             = nothing: a global index that came later has all items of its table
 ///     blocks  space hash(8) part(partition key) first sort key = columns (columns.h)
 ///     tails   space segment(2)            = { varint(size) partition key varint(size) columns }   size 0: no rows
 ///     log     interval(4) sequence(8)     = table(4) varint(size) partition key row image
-///     space   = table(4) index(2)         index 0: the table itself, n: its n-th global index
+///     space   = table(4) index(2)         index 0: the table itself, else a global index's number
 ///     part(k) = k as put_key_part() writes it
 ///
 /// No key names a shard: splitting moves nothing on disk.
 namespace drover::store {
 
-/// What this Drover writes, and the newest that it reads.
-inline constexpr std::uint64_t kDiskFormat = 1;
+/// What this Drover writes, and all that it reads. (1 had no rows without a version.)
+inline constexpr std::uint64_t kDiskFormat = 2;
 
 inline constexpr std::string_view kFormatKey = "format";
 inline constexpr std::string_view kCutKey = "cut";
@@ -38,10 +42,12 @@ inline constexpr std::string_view kProbeKey = "probe";
 inline constexpr std::string_view kNamePrefix = "name/";
 inline constexpr std::string_view kSourcePrefix = "source/";
 inline constexpr std::string_view kTablePrefix = "table/";
+inline constexpr std::string_view kFilledPrefix = "filled/";
 
 struct SpaceId {
   std::uint32_t table = 0;
   std::uint16_t index = 0;
+  friend auto operator<=>(const SpaceId&, const SpaceId&) = default;
 };
 
 template <typename Integer>
@@ -69,6 +75,7 @@ model::Bytes numbered_key(std::string_view prefix, Integer number) {
 }
 
 model::Bytes space_key(SpaceId space);
+model::Bytes filled_key(SpaceId space);
 /// Everything of a block's key in front of its first sort key.
 model::Bytes collection_key(SpaceId space, model::KeyHash hash, std::string_view partition_key);
 /// Behind all keys of a collection's blocks. Requires: `collection` is what collection_key() gives.
@@ -97,9 +104,8 @@ void append_bytes(model::Bytes& out, std::string_view bytes);
 
 model::Bytes encode(const model::TableSchema& schema);
 std::optional<model::TableSchema> decode_schema(std::string_view encoded);
-/// Whatever stands behind what this Drover knows is of a newer one, and passed over.
 model::Bytes encode(const model::Retention& retention);
-model::Retention decode_retention(std::string_view encoded);
+std::optional<model::Retention> decode_retention(std::string_view encoded);
 model::Bytes encode(const model::SourcePosition& position);
 /// `source` is what the key says.
 std::optional<model::SourcePosition> decode_position(model::SourceId source, std::string_view encoded);

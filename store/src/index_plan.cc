@@ -1,6 +1,7 @@
 #include "index_plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "drover/model/key.h"
 #include "drover/model/limits.h"
@@ -33,6 +34,10 @@ IndexPlan::IndexPlan(const model::TableSchema& schema, const model::IndexSchema&
   for (const std::string& name : index.included) included_.push_back(names.intern(name));
   joins_partition_key_ = !stands(Part::From::kTablePartitionKey);
   joins_sort_key_ = schema.key.sort_key.has_value() && !stands(Part::From::kTableSortKey);
+  for (std::uint32_t id = 1; id < kMaskBits; ++id) {
+    const model::RawName name{model::NameId{id}, {}};
+    if (!is(partition_, name) && !(sort_ && is(*sort_, name)) && projects(name)) kept_mask_ |= std::uint64_t{1} << id;
+  }
 }
 
 IndexPlan::Part IndexPlan::part_of(const model::KeyAttribute& attribute) const {
@@ -55,17 +60,19 @@ bool IndexPlan::projects(const model::RawName& name) const {
   return false;
 }
 
-std::optional<std::string_view> IndexPlan::key_of(const Part& part, model::ValueView value, std::size_t size_bytes_max,
-                                                  model::Bytes& scratch) {
-  if (!may_be_key(value.tag()) || key_type_of(value.tag()) != part.attribute.type) return std::nullopt;
+bool IndexPlan::take_key(const Part& part, model::ValueView value, std::size_t size_bytes_max, model::Bytes& scratch,
+                         std::string_view& key) {
+  if (!may_be_key(value.tag()) || key_type_of(value.tag()) != part.attribute.type) return false;
   if (part.attribute.type == model::KeyType::kNumber) {
     scratch.clear();
     value.number().append_ordered(scratch);
-    return scratch;
+    key = scratch;
+    return true;
   }
   const std::string_view bytes = value.bytes();
-  if (bytes.empty() || bytes.size() > size_bytes_max) return std::nullopt;
-  return bytes;
+  if (bytes.empty() || bytes.size() > size_bytes_max) return false;
+  key = bytes;
+  return true;
 }
 
 // Views go by reference here, and their halves one by one: a view that was just put together as two words and is then
@@ -98,18 +105,20 @@ IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scra
       const model::RawName name = model::take_raw_name(at);
       const char* const value = at;
       at = model::skip_value(at);
+      if (is_surely_kept(name)) [[likely]]
+        continue;
       const bool partition = is(partition_, name);
       if (!partition && !(sort_ && is(*sort_, name))) {
         if (projects(name)) continue;
       } else {
         const std::string_view encoded(value, static_cast<std::size_t>(at - value));
-        const auto key =
-            partition
-                ? key_of(partition_, model::ValueView(encoded), model::kPartitionKeySizeBytesMax, scratch.partition_key)
-                : key_of(*sort_, model::ValueView(encoded), model::kSortKeySizeBytesMax, scratch.sort_key);
-        if (!key) return false;
-        from_attribute[partition ? 0 : 1] = *key;
-        (partition ? entry_partition : entry_sort) = &from_attribute[partition ? 0 : 1];
+        std::string_view& key = from_attribute[partition ? 0 : 1];
+        const bool taken =
+            partition ? take_key(partition_, model::ValueView(encoded), model::kPartitionKeySizeBytesMax,
+                                 scratch.partition_key, key)
+                      : take_key(*sort_, model::ValueView(encoded), model::kSortKeySizeBytesMax, scratch.sort_key, key);
+        if (!taken) return false;
+        (partition ? entry_partition : entry_sort) = &key;
       }
       keep(run, begin);
       run = at;
@@ -125,19 +134,31 @@ IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scra
   if (sort_) joined[parts++] = entry_sort;
   if (joins_partition_key_) joined[parts++] = &item.partition_key;
   if (joins_sort_key_) joined[parts++] = &item.sort_key;
-  std::size_t joined_size = 0;
-  for (std::size_t i = 0; i < parts; ++i) joined_size += model::key_part_size_bytes(*joined[i]);
+  std::size_t key_room = 0;
+  for (std::size_t i = 0; i < parts; ++i) key_room += model::key_part_room_bytes(joined[i]->size());
 
   model::RowBatch::Row row;
   row.hash = model::hash_key(*entry_partition);
   row.begin = static_cast<std::uint32_t>(out.bytes.size());
   row.partition_key_size = static_cast<std::uint32_t>(entry_partition->size());
-  out.bytes.resize(out.bytes.size() + entry_partition->size() + model::kRowHeaderSizeBytes +
-                   model::kVarintSizeBytesMax + joined_size + kept_size);
+  out.bytes.resize(out.bytes.size() + entry_partition->size() + 1 + model::kVarintSizeBytesMax + key_room + kept_size);
   char* to = out.bytes.data() + row.begin;
   to += entry_partition->copy(to, entry_partition->size());
-  to = model::put_row_prefix(to, item.version, remove ? model::kRowTombstone : 0, joined_size);
+  *to++ = static_cast<char>(model::kRowUnversioned | (remove ? model::kRowTombstone : 0));
+  // The key's size, which stands in front of it, is known behind it: mostly it takes the one byte that is left for it.
+  char* const size_at = to++;
+  const char* const key = to;
   for (std::size_t i = 0; i < parts; ++i) to = model::put_key_part(to, *joined[i]);
+  const auto key_size = static_cast<std::size_t>(to - key);
+  if (key_size >= 0x80) [[unlikely]] {
+    char size[model::kVarintSizeBytesMax];
+    const auto size_size = static_cast<std::size_t>(model::put_varint(size, key_size) - size);
+    std::memmove(size_at + size_size, key, key_size);
+    std::memcpy(size_at, size, size_size);
+    to = size_at + size_size + key_size;
+  } else {
+    *size_at = static_cast<char>(key_size);
+  }
   if (!remove) {
     for (const std::string_view& run : kept) to += run.copy(to, run.size());
   }

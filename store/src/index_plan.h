@@ -36,7 +36,6 @@ class IndexPlan {
     std::string_view sort_key;
     std::string_view own;        ///< Encoded attributes.
     std::string_view inherited;  ///< More of them.
-    model::Version version;
   };
   /// Appends the entry of an item (or, as a tombstone, its removal) to `out`.
   Outcome append_entry(const Source& item, bool remove, Scratch& scratch, model::RowBatch& out) const;
@@ -55,11 +54,15 @@ class IndexPlan {
   };
   Part part_of(const model::KeyAttribute& attribute) const;
   static bool is(const Part& part, const model::RawName& name);
-  /// The encoded key that a value becomes, in `scratch` unless it lies in the row as it is; nothing: wrong type or
-  /// size.
-  static std::optional<std::string_view> key_of(const Part& part, model::ValueView value, std::size_t size_bytes_max,
-                                                model::Bytes& scratch);
+  /// Makes `key` the encoded key that a value becomes, in `scratch` unless it lies in the row as it is; false: wrong
+  /// type or size.
+  static bool take_key(const Part& part, model::ValueView value, std::size_t size_bytes_max, model::Bytes& scratch,
+                       std::string_view& key);
   bool projects(const model::RawName& name) const;
+  /// Whether the entry keeps the attribute, if that is known without a look at its text.
+  bool is_surely_kept(const model::RawName& name) const {
+    return name.id.value < kMaskBits && (kept_mask_ >> name.id.value & 1) != 0;
+  }
 
   const model::TableSchema* schema_;
   const model::IndexSchema* index_;
@@ -67,6 +70,8 @@ class IndexPlan {
   std::vector<model::NameId> included_;  ///< As index_->included.
   Part partition_;
   std::optional<Part> sort_;
+  static constexpr std::uint32_t kMaskBits = 64;
+  std::uint64_t kept_mask_ = 0;      ///< Of the ids below kMaskBits; 0 of the names that stand as text.
   bool joins_partition_key_ = true;  ///< Whether the table's keys stand in the entry's sort key: not if they are
   bool joins_sort_key_ = true;       ///< a key of the index already.
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "drover/model/clock.h"
@@ -29,42 +30,8 @@ model::Status table_gone() {
   return {model::StatusCode::kStopping, "the table is being deleted"};
 }
 
-/// How many bytes two texts begin with alike.
-std::size_t common_size(std::string_view a, std::string_view b) {
-  if (b.starts_with(a)) return a.size();
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
-}
-
-/// The first eight bytes as a number that orders as they do.
-std::uint64_t head_of(std::string_view bytes) {
-  char head[sizeof(std::uint64_t)] = {};
-  std::memcpy(head, bytes.data(), std::min(bytes.size(), sizeof head));
-  std::uint64_t number;
-  std::memcpy(&number, head, sizeof number);
-  return __builtin_bswap64(number);
-}
-
-/// Sorts by merging the runs that are there already: what a delivery brings is mostly in order. Stable.
-template <typename T, typename Less>
-void sort_runs(std::vector<T>& values, Less less) {
-  std::vector<std::size_t> ends;  // of the runs
-  for (std::size_t i = 1; i <= values.size(); ++i) {
-    if (i == values.size() || less(values[i], values[i - 1])) ends.push_back(i);
-  }
-  std::vector<T> merged(ends.size() > 1 ? values.size() : 0);
-  const auto at = [](std::vector<T>& in, std::size_t i) { return in.begin() + static_cast<std::ptrdiff_t>(i); };
-  while (ends.size() > 1) {
-    std::vector<std::size_t> merged_ends;
-    std::size_t begin = 0;
-    for (std::size_t run = 0; run < ends.size(); run += 2) {
-      const std::size_t middle = ends[run];
-      const std::size_t end = run + 1 < ends.size() ? ends[run + 1] : middle;
-      std::merge(at(values, begin), at(values, middle), at(values, middle), at(values, end), at(merged, begin), less);
-      merged_ends.push_back(begin = end);
-    }
-    values.swap(merged);
-    ends = std::move(merged_ends);
-  }
+model::Status collection_full() {
+  return {model::StatusCode::kTooLarge, "the item collection is as large as a local index allows"};
 }
 
 }  // namespace
@@ -200,13 +167,11 @@ void Shard::note_size(Collection& collection, std::int64_t items_before, std::in
 }
 
 template <typename Apply>
-void Shard::for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply) {
+void Shard::for_each_row(const model::RowBatch& rows, std::span<const std::uint32_t> selected, Apply&& apply) {
   constexpr std::size_t kAhead = 32;  // rows whose look-ups overlap
   std::array<Space::Probe, kAhead> probes;
-  const model::RowBatch& rows = *batch.rows;
-  for (std::size_t begin = 0; begin < batch.selected.size(); begin += kAhead) {
-    const std::size_t count = std::min(kAhead, batch.selected.size() - begin);
-    const std::uint32_t* const selected = batch.selected.data() + begin;
+  for (; !selected.empty(); selected = selected.subspan(std::min(kAhead, selected.size()))) {
+    const std::size_t count = std::min(kAhead, selected.size());
     for (std::size_t i = 0; i < count; ++i) {
       const model::RowBatch::Row& row = rows.rows[selected[i]];
       probes[i].begin(space_, row.hash);
@@ -219,19 +184,27 @@ void Shard::for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply) {
     for (std::size_t i = 0; i < count; ++i) {
       const model::RowBatch::Row& row = rows.rows[selected[i]];
       const std::string_view partition_key = rows.partition_key(row);
-      if (--until_sample_ == 0) [[unlikely]]
-        sample(row.hash, partition_key);
-      tally_.bytes += row.row_size;
       Collection* const found = probes[i].found(partition_key);
-      apply(found != nullptr ? *found : collection_of(row.hash, partition_key), rows.row_bytes(row));
+      apply(found != nullptr ? *found : collection_of(row.hash, partition_key), row);
     }
   }
+}
+
+/// Counts the rows of a batch, and samples their keys.
+void Shard::count_rows(const partitioner::RoutedBatch& batch) {
+  const model::RowBatch& rows = *batch.rows;
+  for (const std::uint32_t selected : batch.selected) tally_.bytes += rows.rows[selected].row_size;
+  std::size_t at = until_sample_ - 1;
+  for (; at < batch.selected.size(); at += partitioner::kHeatSampleEvery) {
+    const model::RowBatch::Row& row = rows.rows[batch.selected[at]];
+    sample(row.hash, rows.partition_key(row));
+  }
+  until_sample_ = static_cast<std::uint32_t>(at + 1 - batch.selected.size());
   tally_.records += batch.selected.size();
   ++tally_.batches;
 }
 
 void Shard::sample(model::KeyHash hash, std::string_view partition_key) {
-  until_sample_ = partitioner::kHeatSampleEvery;
   hot_keys_.add(hash, partition_key);
   if (--until_decay_ != 0) return;
   until_decay_ = kSamplesPerDecay;
@@ -287,49 +260,73 @@ void IndexShard::run() {
     deliveries.push_back(std::move(delivery));
     if (deliveries.size() == static_cast<std::size_t>(inbox_.capacity())) break;
   }
+  std::string_view prefix;  // of all sort keys
+  if (!deliveries.empty()) prefix = deliveries.front().order->prefix;
+  for (const Delivery& delivery : deliveries) prefix = prefix.substr(0, common_size(prefix, delivery.order->prefix));
   std::vector<Collection*> collections;
-  std::vector<std::vector<Entry>> entries;
+  std::vector<std::vector<Entry>> entries;  // of each
   for (const Delivery& delivery : deliveries) {
-    for_each_row(delivery.batch, [&](Collection& collection, std::string_view bytes) {
-      std::uint32_t& group = collection.group;
-      if (group >= collections.size() || collections[group] != &collection) {
-        group = static_cast<std::uint32_t>(collections.size());
-        collections.push_back(&collection);
-        entries.emplace_back();
-      }
-      const model::RowView row(bytes);
-      entries[group].push_back({0, row.sort_key(), {bytes, row.tombstone()}});
-    });
+    take_groups(delivery, collections);
+    entries.resize(collections.size());
+    const HeadBehind head(delivery.order->prefix, prefix.size());
+    const model::RowBatch& rows = *delivery.batch.rows;
+    for (const std::uint32_t selected : delivery.batch.selected) {
+      const EntryOrder::Mark& mark = delivery.order->marks[selected];
+      const model::RowBatch::Row& row = rows.rows[selected];
+      entries[group_of_[mark.group]].push_back(
+          {head(mark.head), rows.row_bytes(row).data(), row.row_size, mark.remove});
+    }
+    count_rows(delivery.batch);
   }
   for (std::size_t i = 0; i < collections.size(); ++i) merge(*collections[i], entries[i]);
   publish_stats();
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(deliveries.size()),
                               std::memory_order_acq_rel);  // pairs with idle()
   deliveries.clear();
-  for (TableShard* shard : upstream_) shard->wake();
+  if (const auto table = table_.lock()) {
+    for (TableShard* shard : upstream_) shard->wake();
+  }
 }
 
-void IndexShard::merge(Collection& collection, std::vector<Entry>& entries) {
-  std::string_view common = entries.front().sort_key;
-  for (const Entry& entry : entries) common = common.substr(0, common_size(common, entry.sort_key));
-  for (Entry& entry : entries) entry.head = head_of(entry.sort_key.substr(common.size()));
-  sort_runs(entries, [](const Entry& a, const Entry& b) {
-    return a.head != b.head ? a.head < b.head : a.sort_key < b.sort_key;
+/// Looks up the collections that a delivery's groups belong to: group_of_ becomes where each stands in `collections`.
+void IndexShard::take_groups(const Delivery& delivery, std::vector<Collection*>& collections) {
+  constexpr std::uint32_t kUnseen = ~std::uint32_t{0};
+  group_of_.assign(delivery.order->groups, kUnseen);
+  firsts_.clear();
+  for (const std::uint32_t selected : delivery.batch.selected) {
+    std::uint32_t& group = group_of_[delivery.order->marks[selected].group];
+    if (group != kUnseen) continue;
+    group = 0;
+    firsts_.push_back(selected);
+  }
+  for_each_row(*delivery.batch.rows, firsts_, [&](Collection& collection, const model::RowBatch::Row& row) {
+    std::uint32_t& at = collection.group;
+    if (at >= collections.size() || collections[at] != &collection) {
+      at = static_cast<std::uint32_t>(collections.size());
+      collections.push_back(&collection);
+    }
+    const auto i = static_cast<std::size_t>(&row - delivery.batch.rows->rows.data());
+    group_of_[delivery.order->marks[i].group] = at;
   });
+}
+
+void IndexShard::merge(Collection& collection, const std::vector<Entry>& entries) {
+  sorter_.sort(entries);
   std::vector<Change> changes;
   changes.reserve(entries.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
+  const auto& order = sorter_.order();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Entry& entry = entries[order[i].entry];
     // Of one key's changes the last one counts: one table shard sent them all, in order.
-    if (i + 1 < entries.size() && entries[i].head == entries[i + 1].head &&
-        entries[i].sort_key == entries[i + 1].sort_key) {
+    if (i + 1 < order.size() && order[i].key == order[i + 1].key &&
+        entry.sort_key() == entries[order[i + 1].entry].sort_key())
       continue;
-    }
-    changes.push_back(entries[i].change);
+    changes.push_back({entry.row_bytes(), entry.remove});
   }
   changes_.about_to_change(collection);
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
-  if (collection.is_append(entries.front().sort_key)) {
+  if (collection.is_append(model::RowView(changes.front().row).sort_key())) {
     for (const Change& change : changes) {
       if (!change.remove) collection.append(model::RowView(change.row), retired_);
     }
@@ -349,10 +346,11 @@ void IndexShard::drop_all() {
   }
 }
 
-GlobalIndex::GlobalIndex(Shared& shared, const model::TableSchema& table, const model::IndexSchema& index,
-                         std::uint16_t shard_count)
-    : schema(index),
-      plan(table, index, shared.names),
+GlobalIndex::GlobalIndex(Shared& shared, const model::TableSchema& table, model::IndexSchema index,
+                         std::uint16_t index_number, std::uint16_t shard_count)
+    : schema(std::move(index)),
+      number(index_number),
+      plan(table, schema, shared.names),
       space(CollectionTuning{}),
       map(partitioner::ShardMap::uniform(shard_count)) {
   for (std::uint16_t i = 0; i < shard_count; ++i) {
@@ -377,19 +375,25 @@ void Stamps::give_back(const std::string* stamp) {
 }
 
 TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
-                       std::vector<GlobalIndex*> indexes, Stamps& stamps, TableCounters& counters)
+                       std::shared_ptr<const Indexes> indexes, Stamps& stamps, TableCounters& counters)
     : Shard(shared, space, id, shared.options.inbox_batches),
       schema_(schema),
-      indexes_(std::move(indexes)),
       stamps_(stamps),
       counters_(counters),
-      entries_(indexes_.size()),
-      entry_marks_(indexes_.size()) {
+      indexes_(std::move(indexes)),
+      entries_(indexes_->size()),
+      entry_marks_(indexes_->size()) {
   writes_.set_capacity(static_cast<std::ptrdiff_t>(model::kShardInboxWritesMax));
   for (const std::string& name : schema.inherit) {
     const model::NameId interned = shared.names.intern(name);
     inherited_.push_back(interned);
     if (interned.value < kMaskBits) inherited_mask_ |= std::uint64_t{1} << interned.value;
+  }
+  if (CollectionSizes::has_limit(schema)) {
+    const auto own = shared.options.item_collection_limits.find(schema.name);
+    sizes_.emplace(
+        schema, shared.names,
+        own != shared.options.item_collection_limits.end() ? own->second : shared.options.item_collection_limit_bytes);
   }
 }
 
@@ -415,9 +419,14 @@ void TableShard::resume() {
 }
 
 void TableShard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
+  const bool marked =
+      schema_.key.sort_key && (history.empty() ? tail->writer_count() > 0 && tail->row(0).sort_key().empty()
+                                               : history.front().first_key.empty());
   Shard::restore(hash, partition_key, history, tail);
-  if (inherited_.empty()) return;
   Collection& collection = *space_.find(hash, partition_key);
+  if (sizes_) sizes_->restore(collection);
+  if (marked) erased_until_ms_ = std::max(erased_until_ms_, erased_until_ms(collection));
+  if (inherited_.empty()) return;
   const FoundRow meta = collection.find(schema_.inherit_from);
   if (meta.row && !meta.row->tombstone()) learn_stamp(collection, *meta.row);
 }
@@ -438,7 +447,8 @@ bool TableShard::has_work() const {
     case Room::kWaiting:
       return false;
     case Room::kNotWaiting:
-      return !inbox_.empty() || (!writes_.empty() && !shared_.holding.load());
+      return !inbox_.empty() || has_next_indexes_.load() || is_erasing_.load() ||
+             ((!writes_.empty() || filling_.load()) && !shared_.holding.load());
   }
   return false;
 }
@@ -452,32 +462,49 @@ void TableShard::drop_all() {
     write.done(table_gone());
     shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);
   }
+  for (const Erasing& erasing : erasing_) erasing.erasure->fail(table_gone());
+  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(erasing_.size()), std::memory_order_acq_rel);
+  erasing_.clear();
+  is_erasing_.store(false);
   for (const Undelivered& undelivered : outbox_)
     undelivered.delivery.ack->dropped.store(true, std::memory_order_relaxed);
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(outbox_.size()), std::memory_order_acq_rel);
   outbox_.clear();
   room_.exchange(Room::kNotWaiting);
+  take_indexes();
+  for (const FillingPart& part : parts_) part.filling->abandoned.store(true, std::memory_order_relaxed);
+  parts_.clear();
+  filling_.store(false);
   flush_indexes();  // what was delivered and gathers there would else be left lying
 }
 
 void TableShard::run() {
   const bool carried = !outbox_.empty();  // maybe with an API write that waits for it
   if (!deliver()) return flush_indexes();
+  take_indexes();            // nothing is on its way to one that goes
   std::int64_t applied = 1;  // the turn itself: see Shared::holding
   shared_.in_flight.fetch_add(1);
   auto acknowledgement = std::make_shared<Acknowledgement>();
   const bool writes = !shared_.holding.load() && apply_writes(acknowledgement) > 0;
+  const bool erased = erase_some(acknowledgement);
+  if (erased) ++applied;
   Delivery delivery;
   const bool stream = inbox_.try_pop(delivery);
   if (stream) {
-    for_each_row(delivery.batch, [this](Collection& collection, std::string_view row) { apply(collection, row); });
+    const model::RowBatch& rows = *delivery.batch.rows;
+    for_each_row(rows, delivery.batch.selected, [&](Collection& collection, const model::RowBatch::Row& row) {
+      apply(collection, rows.row_bytes(row));
+    });
+    count_rows(delivery.batch);
     ++applied;
   }
+  const bool filled = filling_.load(std::memory_order_relaxed) && !shared_.holding.load() && fill(acknowledgement);
   add(counters_.stored, count_.stored);
   add(counters_.repeated, count_.repeated);
   add(counters_.conflicting, count_.conflicting);
   add(counters_.late, count_.late);
   add(counters_.refused, count_.refused);
+  add(counters_.over_limit, count_.over_limit);
   count_ = {};
   publish_stats();
   send_index_entries(std::move(acknowledgement));
@@ -485,7 +512,7 @@ void TableShard::run() {
   // Behind the delivery: who is last has the indexes flushed for all.
   const bool last = stream && counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel) == 1;
   shared_.in_flight.fetch_sub(applied, std::memory_order_acq_rel);  // after the entries were counted: pairs with idle()
-  if (carried || writes || last || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
+  if (carried || writes || last || filled || erased || ++turns_since_flush_ == kTurnsPerFlush) flush_indexes();
 }
 
 /// Takes API writes, so many that a batch is never far behind them; returns how many.
@@ -502,7 +529,8 @@ std::int64_t TableShard::apply_writes(const std::shared_ptr<Acknowledgement>& ac
       ++taken;
       break;
     }
-    model::Status status = apply(write);
+    model::Status status = write.erases ? begin_erasing(write, acknowledgement) : apply(write);
+    if (write.erases && status.ok()) continue;
     if (status.ok()) {
       acknowledgement->done.push_back(std::move(write.done));
     } else {
@@ -519,24 +547,121 @@ std::int64_t TableShard::apply_writes(const std::shared_ptr<Acknowledgement>& ac
 /// Has the indexes apply what they were sent, so that nobody waits for entries that gather no further.
 void TableShard::flush_indexes() {
   turns_since_flush_ = 0;
-  for (GlobalIndex* index : indexes_) {
+  for (const auto& index : *indexes_) {
     for (const auto& shard : index->shards) shard->flush();
   }
 }
 
+void TableShard::set_indexes(std::shared_ptr<const Indexes> indexes, std::shared_ptr<Filling> filling,
+                             partitioner::ShardMap::Range segments) {
+  {
+    const model::LockGuard lock(next_indexes_mutex_);
+    next_indexes_.push_back(std::move(indexes));
+    if (filling != nullptr) next_parts_.push_back({std::move(filling), segments, {}, 0, {}});
+  }
+  has_next_indexes_.store(true);
+  schedule();
+}
+
+/// Goes over to the indexes that were set last. Requires: the outbox and the entries are empty.
+void TableShard::take_indexes() {
+  if (!has_next_indexes_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  has_next_indexes_.exchange(false);
+  std::vector<FillingPart> more;
+  std::vector<std::shared_ptr<const Indexes>> next;
+  {
+    const model::LockGuard lock(next_indexes_mutex_);
+    next.swap(next_indexes_);
+    more.swap(next_parts_);
+  }
+  const std::shared_ptr<const Indexes> old = std::exchange(indexes_, next.back());
+  const auto is_gone = [this](const std::shared_ptr<GlobalIndex>& index) {
+    return std::find(indexes_->begin(), indexes_->end(), index) == indexes_->end();
+  };
+  // Nothing comes behind what gathers in an index that goes, and somebody may wait for it.
+  for (const auto& index : *old) {
+    for (const auto& shard : index->shards) {
+      if (is_gone(index)) shard->flush();
+    }
+  }
+  entries_.resize(indexes_->size());
+  entry_marks_.resize(indexes_->size());
+  std::move(more.begin(), more.end(), std::back_inserter(parts_));
+  std::erase_if(parts_, [&](const FillingPart& part) {
+    if (is_gone(part.filling->index)) part.filling->abandoned.store(true, std::memory_order_relaxed);
+    return is_gone(part.filling->index);
+  });
+  filling_.store(!parts_.empty());
+  // Readers may still be at what was published before these, be it that no turn ever took it.
+  next.back() = old;
+  for (std::shared_ptr<const Indexes>& unused : next) {
+    retired_.retire(new std::shared_ptr<const Indexes>(std::move(unused)),
+                    [](void* retired) { delete static_cast<std::shared_ptr<const Indexes>*>(retired); });
+  }
+}
+
+/// Sends a step's rows to the index that is being filled; whether it was the last step of one. What the turn sends
+/// holds the filling too.
+bool TableShard::fill(const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  constexpr std::size_t kFillRowsPerTurn = 1024;
+  constexpr std::size_t kFillBytesPerTurn = std::size_t{1} << 20;
+  FillingPart& part = parts_.front();
+  acknowledgement->done.emplace_back([filling = part.filling](const model::Status&) {});
+  const auto place = std::find(indexes_->begin(), indexes_->end(), part.filling->index);
+  model::RowBatch& entries = entries_[static_cast<std::size_t>(place - indexes_->begin())];
+  const std::size_t bytes_max = entries.bytes.size() + kFillBytesPerTurn;
+  for (std::size_t rows = 0; rows < kFillRowsPerTurn && entries.bytes.size() < bytes_max;) {
+    if (part.next == part.collections.size()) {
+      if (part.segments.begin == part.segments.end) {
+        parts_.pop_front();
+        filling_.store(!parts_.empty());
+        return true;
+      }
+      part.collections = space_.collections(part.segments.begin++);
+      part.next = 0;
+      continue;
+    }
+    const Collection& collection = *part.collections[part.next];
+    Cursor cursor(collection);
+    cursor.be_patient();
+    if (part.after) {
+      cursor.seek_upper_bound(*part.after);
+    } else {
+      cursor.seek_first();
+    }
+    bool more = cursor.at_row();
+    for (; more && rows < kFillRowsPerTurn && entries.bytes.size() < bytes_max; more = cursor.next(), ++rows) {
+      const model::RowView row = cursor.row();
+      part.after = row.sort_key();
+      if (row.tombstone()) continue;
+      // What can't be a key of the index is not in it: it was there first.
+      (void)part.filling->index->plan.append_entry({collection.partition_key(), row.sort_key(), row.attributes(), {}},
+                                                   false, scratch_, entries);
+    }
+    if (!cursor.status().ok()) add<std::uint64_t>(shared_.rows_unreadable, 1);
+    if (more) break;
+    ++part.next;
+    part.after.reset();
+  }
+  return false;
+}
+
 void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement) {
-  for (std::size_t i = 0; i < indexes_.size(); ++i) {
+  for (std::size_t i = 0; i < indexes_->size(); ++i) {
     if (entries_[i].rows.empty()) continue;
+    GlobalIndex& index = *(*indexes_)[i];
     const std::size_t bytes = entries_[i].bytes.size();
     const std::size_t count = entries_[i].rows.size();
     auto rows = std::make_shared<const model::RowBatch>(std::exchange(entries_[i], {}));
+    auto order = std::make_shared<const EntryOrder>(EntryOrder::of(*rows));
     // The next turn likely makes as many.
     entries_[i].bytes.reserve(bytes + bytes / 8);
     entries_[i].rows.reserve(count + count / 8);
-    for (partitioner::RoutedBatch& routed : partitioner::route(rows, indexes_[i]->map.current())) {
-      IndexShard* to = indexes_[i]->shards[routed.shard.value].get();
+    for (partitioner::RoutedBatch& routed : partitioner::route(rows, index.map.current())) {
+      IndexShard* to = index.shards[routed.shard.value].get();
       shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
-      outbox_.push_back({to, {std::move(routed), acknowledgement}});
+      outbox_.push_back({to, {std::move(routed), acknowledgement, order}});
     }
   }
 }
@@ -608,13 +733,13 @@ bool TableShard::same_content(const model::RowView& present, const model::RowVie
 bool TableShard::append_index_entries(const Collection& collection, const model::RowView& row,
                                       std::string_view inherited, const model::RowView* replaced) {
   if (replaced != nullptr && replaced->tombstone()) replaced = nullptr;
-  for (std::size_t i = 0; i < indexes_.size(); ++i)
+  for (std::size_t i = 0; i < indexes_->size(); ++i)
     entry_marks_[i] = {entries_[i].bytes.size(), entries_[i].rows.size()};
-  for (std::size_t i = 0; i < indexes_.size(); ++i) {
-    const IndexPlan& plan = indexes_[i]->plan;
+  for (std::size_t i = 0; i < indexes_->size(); ++i) {
+    const IndexPlan& plan = (*indexes_)[i]->plan;
     const auto append = [&](const model::RowView& from, const std::string_view& more, bool remove) {
-      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more, row.version()},
-                               remove, scratch_, entries_[i]);
+      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more}, remove, scratch_,
+                               entries_[i]);
     };
     if (replaced != nullptr &&
         (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes(), inherited)))
@@ -627,6 +752,15 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
     return false;
   }
   return true;
+}
+
+/// By how much the collection grows when `row` takes the place of `replaced`; nothing is measured without a limit.
+std::int64_t TableShard::growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
+                                const model::RowView* replaced) {
+  if (!sizes_) return 0;
+  const std::string_view partition_key = collection.partition_key();
+  return sizes_->size_of(partition_key, row, inherited) -
+         (replaced != nullptr ? sizes_->size_of(partition_key, *replaced) : 0);
 }
 
 /// Stores a row and what it inherits, over what is there. Requires: `newest` is what is_append() says of its key.
@@ -651,8 +785,126 @@ void TableShard::merge_one(Collection& collection, const model::RowView& row, st
   changes_.add_gone(collection);
 }
 
+// Erasing
+//
+// Marker.  A tombstone with the empty sort key, which no item has where there is one: the collection's first row,
+// logged,
+//          checkpointed and restored as any other. What is not later than its log time is gone. (In a table without
+//          sort keys it is the item's own tombstone, and versions do the rest.)
+// Later.   A stream row that is not later than the shard's latest marker is looked up; all others cost a compare.
+// Removal. Some rows a turn, from the marker on. It counts as in flight, so a cut has all of it, or what the log
+// repeats.
+
+TableShard::Erasure::~Erasure() {
+  if (done) done(status);
+}
+
+void TableShard::Erasure::fail(const model::Status& why) {
+  const std::lock_guard lock(mutex);
+  if (status.ok()) status = why;
+}
+
+/// The log time of the collection's marker; -1: there is none.
+std::int64_t TableShard::erased_until_ms(const Collection& collection) const {
+  const FoundRow marker = collection.find({});
+  return marker.row && marker.row->tombstone() ? marker.row->version().log_time_ms() : -1;
+}
+
+/// Whether a stream row is one of what was erased. A marker, from the log of a durable store, is taken as such.
+bool TableShard::is_erased(Collection& collection, const model::RowView& row) {
+  const bool away = row.version().log_time_ms() <= erased_until_ms(collection);
+  if (away) ++count_.conflicting;
+  const bool marker = schema_.key.sort_key && row.sort_key().empty();
+  if (marker && !away) erase_behind(collection, row, std::make_shared<Erasure>());
+  return away || marker;
+}
+
+model::Status TableShard::begin_erasing(ItemWrite& write, const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  if (shared_.log != nullptr && !shared_.log->writable()) {
+    return {model::StatusCode::kUnavailable, "store.directory can't be written"};
+  }
+  Collection& collection = collection_of(model::hash_key(write.partition_key), write.partition_key);
+  // Vehicles' clocks may be ahead: what they sent is gone too.
+  std::int64_t until_ms = shared_.options.clock();
+  Cursor cursor(collection);
+  for (cursor.seek_first(); cursor.at_row(); cursor.next()) {
+    until_ms = std::max(until_ms, cursor.row().version().log_time_ms());
+  }
+  if (!cursor.status().ok()) return {model::StatusCode::kUnavailable, cursor.status().message()};
+  model::Bytes marker;
+  model::append_row(marker, model::Version::of(until_ms, model::kApiSource, ++api_sequence_), model::kRowTombstone, {},
+                    {});
+  log(write.partition_key, marker, {});
+  auto erasure = std::make_shared<Erasure>();
+  erasure->done = std::move(write.done);
+  acknowledgement->done.emplace_back([erasure](const model::Status& status) {
+    if (!status.ok()) erasure->fail(status);
+  });
+  erase_behind(collection, model::RowView(marker), std::move(erasure));
+  return {};
+}
+
+/// Puts the marker and has erase_some() do the rest.
+void TableShard::erase_behind(Collection& collection, const model::RowView& marker, std::shared_ptr<Erasure> erasure) {
+  const FoundRow present = collection.find({});
+  append_index_entries(collection, marker, {}, present.row ? &*present.row : nullptr);
+  put(collection, marker, {}, collection.is_append({}));
+  if (collection.writer.stamp != nullptr) stamps_.give_back(std::exchange(collection.writer.stamp, nullptr));
+  const std::int64_t until_ms = marker.version().log_time_ms();
+  erased_until_ms_ = std::max(erased_until_ms_, until_ms);
+  shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  erasing_.push_back({&collection, until_ms, {}, std::move(erasure)});
+  is_erasing_.store(true);
+}
+
+/// Removes some rows of the first collection that is being erased; whether it has none any more.
+bool TableShard::erase_some(const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  constexpr std::size_t kRowsPerTurn = 8'192;
+  if (erasing_.empty()) return false;
+  Erasing& erasing = erasing_.front();
+  Collection& collection = *erasing.collection;
+  std::deque<model::Bytes> removals;
+  std::vector<Change> changes;
+  Cursor cursor(collection);
+  for (cursor.seek_upper_bound(erasing.behind); cursor.at_row() && removals.size() < kRowsPerTurn; cursor.next()) {
+    const model::RowView row = cursor.row();
+    erasing.behind = row.sort_key();
+    if (row.version().log_time_ms() > erasing.until_ms) continue;
+    model::Bytes& removal = removals.emplace_back();
+    model::append_row(removal, row.version(), model::kRowTombstone, row.sort_key(), {});
+    append_index_entries(collection, model::RowView(removal), {}, &row);
+    if (sizes_) sizes_->add(collection, growth(collection, model::RowView(removal), {}, &row));
+    changes.push_back({removal, true});
+  }
+  const bool ended = !cursor.at_row() || !cursor.status().ok();
+  if (!cursor.status().ok()) {
+    erasing.erasure->fail({model::StatusCode::kUnavailable, "not all could be erased: " + cursor.status().message()});
+  }
+  if (!changes.empty()) {
+    changes_.about_to_change(collection);
+    const std::int64_t items = collection.writer.items;
+    const std::int64_t bytes = collection.writer.bytes;
+    const SizeDelta delta = collection.merge(changes, retired_, changes_.gone_keys());
+    if (delta.unreadable > 0) {
+      erasing.erasure->fail({model::StatusCode::kUnavailable, "not all could be erased: a block can't be read"});
+    }
+    changes_.add_gone(collection);
+    note_size(collection, items, bytes);
+  }
+  if (!ended) return false;
+  acknowledgement->done.emplace_back([erasure = std::move(erasing.erasure)](const model::Status& status) {
+    if (!status.ok()) erasure->fail(status);
+  });
+  erasing_.pop_front();
+  is_erasing_.store(!erasing_.empty());
+  return true;
+}
+
 void TableShard::apply(Collection& collection, std::string_view row_bytes) {
   const model::RowView row(row_bytes);
+  if (row.version().log_time_ms() <= erased_until_ms_ || row.tombstone()) [[unlikely]] {
+    if (is_erased(collection, row)) return;
+  }
   const bool newest = collection.is_append(row.sort_key());
   const FoundRow found = newest ? FoundRow{} : collection.find(row.sort_key());
   if (!found.status.ok()) [[unlikely]] {
@@ -677,12 +929,20 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
     }
   }
   const std::string_view inherited = inherited_by(collection, row);
+  const std::int64_t grown = growth(collection, row, inherited, present ? &*present : nullptr);
+  // What the log of API writes brings back was admitted once.
+  if (sizes_ && !sizes_->admits(collection, grown) && row.version().source() != model::kApiSource) [[unlikely]] {
+    ++count_.refused;
+    ++count_.over_limit;
+    return;
+  }
   if (row_bytes.size() + inherited.size() > model::kItemSizeBytesMax ||
-      (!indexes_.empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
+      (!indexes_->empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
     ++count_.refused;
     return;
   }
   put(collection, row, inherited, newest);
+  if (sizes_) sizes_->add(collection, grown);
   ++(present ? count_.conflicting : count_.stored);
   if (!newest && !present) ++count_.late;
 }
@@ -706,14 +966,17 @@ bool TableShard::trim(const Write& write) {
   changes_.about_to_change(*collection);
   const std::int64_t items = collection->writer.items;
   const std::int64_t bytes = collection->writer.bytes;
-  model::Bytes tombstone;
-  model::append_row(tombstone, {}, model::kRowTombstone, {}, {});
-  const auto leave_indexes = [&](const model::RowView& row) {
-    append_index_entries(*collection, model::RowView(tombstone), {}, &row);
+  model::Bytes removal_bytes;
+  model::append_row(removal_bytes, {}, model::kRowTombstone, {}, {});
+  const model::RowView removal(removal_bytes);
+  const auto leave = [&](const model::RowView& row) {
+    append_index_entries(*collection, removal, {}, &row);
+    if (sizes_) sizes_->add(*collection, growth(*collection, removal, {}, &row));
   };
-  const Collection::Trimmed trimmed =
-      collection->trim(*write.trim, indexes_.empty() ? Collection::UseRow() : leave_indexes, kRowsPerTurn, retired_,
-                       changes_.gone_keys());
+  // What is filling an index goes on behind this with the rows that are left: nothing that goes here comes back.
+  const bool leaves_alone = indexes_->empty() && !sizes_;
+  const Collection::Trimmed trimmed = collection->trim(*write.trim, leaves_alone ? Collection::UseRow() : leave,
+                                                       kRowsPerTurn, retired_, changes_.gone_keys());
   changes_.add_gone(*collection);
   note_size(*collection, items, bytes);
   add(counters_.expired, static_cast<std::uint64_t>(-trimmed.delta.items));
@@ -729,33 +992,42 @@ model::Status TableShard::apply(ItemWrite& write) {
   const FoundRow found = collection != nullptr ? collection->find(write.sort_key) : FoundRow{};
   if (!found.status.ok()) return {model::StatusCode::kUnavailable, found.status.message()};
   const std::optional<model::RowView>& present = found.row;
-  const bool visible = present && !present->tombstone();
+  const bool erased = present && !erasing_.empty() && present->version().log_time_ms() <= erased_until_ms(*collection);
+  const bool visible = present && !present->tombstone() && !erased;
   const ItemWrite::Decision decision = write.decide(visible ? std::optional(present->attributes()) : std::nullopt);
   const bool changes_nothing =
       decision.action == ItemWrite::Action::kNone || (decision.action == ItemWrite::Action::kDelete && !visible);
   if (changes_nothing) {
     // The deletion that it is told of may not be on the disk yet, or have failed there.
     if (present && present->tombstone()) log(write.partition_key, present->bytes(), {});
+    if (sizes_ && write.sized) write.sized(collection != nullptr ? sizes_->of(*collection) : 0);
     return {};
   }
 
   const bool remove = decision.action == ItemWrite::Action::kDelete;
-  const std::int64_t above = present ? present->version().log_time_ms() + 1 : 0;
+  std::int64_t above = present ? present->version().log_time_ms() + 1 : 0;
+  if (collection != nullptr && shared_.options.clock() <= erased_until_ms_) [[unlikely]] {
+    above = std::max(above, erased_until_ms(*collection) + 1);
+  }
   const auto version = model::Version::of(std::max(shared_.options.clock(), above), model::kApiSource, ++api_sequence_);
   model::Bytes plain;
   model::append_row(plain, version, remove ? model::kRowTombstone : 0, write.sort_key,
                     remove ? std::string_view{} : std::string_view(decision.attributes));
   Collection& target = collection != nullptr ? *collection : collection_of(hash, write.partition_key);
   const model::RowView row(plain);
-  const std::string_view inherited = inherited_by(target, row);
+  const std::string_view inherited = write.inherits ? inherited_by(target, row) : std::string_view{};
   // What was written has passed the API's own check; here only what comes on top can be too much.
   if (!inherited.empty() && row.bytes().size() + inherited.size() > model::kItemSizeBytesMax) {
     return model::invalid("Item size has exceeded the maximum allowed size");
   }
+  const std::int64_t grown = growth(target, row, inherited, present ? &*present : nullptr);
+  if (sizes_ && !sizes_->admits(target, grown)) return collection_full();
   if (!append_index_entries(target, row, inherited, present ? &*present : nullptr)) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
   put(target, row, inherited, target.is_append(row.sort_key()));
+  if (sizes_) sizes_->add(target, grown);
+  if (sizes_ && write.sized) write.sized(sizes_->of(target));
   log(write.partition_key, row.bytes(), inherited);
   ++tally_.records;
   tally_.bytes += row.bytes().size() + inherited.size();

@@ -8,13 +8,16 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "changes.h"
+#include "collection_sizes.h"
 #include "drover/model/names.h"
 #include "drover/model/schema.h"
 #include "drover/model/sync.h"
@@ -22,6 +25,7 @@
 #include "drover/partitioner/router.h"
 #include "drover/store/stats.h"
 #include "drover/store/store.h"
+#include "entry_order.h"
 #include "epoch.h"
 #include "executor.h"
 #include "index_plan.h"
@@ -32,7 +36,7 @@ namespace drover::store {
 
 /// What all shards of one store share.
 struct Shared {
-  explicit Shared(const StoreOptions& store_options) : options(store_options), executor(store_options.workers) {}
+  explicit Shared(StoreOptions store_options) : options(std::move(store_options)), executor(options.workers) {}
   const StoreOptions options;
   model::AttributeNames names;
   EpochDomain epochs;
@@ -60,6 +64,7 @@ struct Acknowledgement {
 struct Delivery {
   partitioner::RoutedBatch batch;
   std::shared_ptr<Acknowledgement> ack;
+  std::shared_ptr<const EntryOrder> order = nullptr;  ///< To an index shard.
 };
 
 // Turns: one writer at a time, without a lock
@@ -127,9 +132,10 @@ class Shard {
   /// After every change of a collection: size classes and the largest one.
   void note_size(Collection& collection, std::int64_t items_before, std::int64_t bytes_before);
   Collection& collection_of(model::KeyHash hash, std::string_view partition_key);
-  /// Calls `apply(collection, row bytes)` for every row, with what it will touch brought near in time.
+  /// Calls `apply(collection, row)` for every selected row, with what it will touch brought near in time.
   template <typename Apply>
-  void for_each_row(const partitioner::RoutedBatch& batch, Apply&& apply);
+  void for_each_row(const model::RowBatch& rows, std::span<const std::uint32_t> selected, Apply&& apply);
+  void count_rows(const partitioner::RoutedBatch& batch);
   void sample(model::KeyHash hash, std::string_view partition_key);
 
   static constexpr std::uint32_t kSamplesPerDecay = 16 * 1024;
@@ -173,9 +179,9 @@ class Shard {
 class TableShard;
 
 /// An index shard hears from every shard of its table: its inbox holds this many times a table shard's.
-inline constexpr std::size_t kIndexInboxFactor = 32;
+inline constexpr std::size_t kIndexInboxFactor = 96;
 /// A table shard that never rests has its indexes apply what they were sent after this many turns.
-inline constexpr std::uint32_t kTurnsPerFlush = 32;
+inline constexpr std::uint32_t kTurnsPerFlush = 96;
 
 /// A shard of a global index: merges what the table's shards send, a whole inbox at a time. Deliveries gather until
 /// half of it is full or a sender asks for a turn: the more a merge brings, the fewer blocks are built for each row.
@@ -183,8 +189,11 @@ class IndexShard final : public Shard {
  public:
   using Shard::Shard;
   ~IndexShard() override { drop_all(); }
-  /// Who may wait for room here; woken after every turn. Call before anything is offered.
-  void set_upstream(std::vector<TableShard*> upstream) { upstream_ = std::move(upstream); }
+  /// Who may wait for room here, and whose they are; woken after every turn. Call before anything is offered.
+  void set_upstream(std::weak_ptr<void> table, std::vector<TableShard*> upstream) {
+    table_ = std::move(table);
+    upstream_ = std::move(upstream);
+  }
 
   /// Asks for a turn with whatever waits: a sender has no more for now, or somebody waits for it to be applied.
   void flush();
@@ -196,29 +205,59 @@ class IndexShard final : public Shard {
   void drop_all() override;
 
  private:
-  struct Entry {
-    std::uint64_t head = 0;  ///< The eight bytes behind what all sort keys of the merge begin with, as a number.
-    std::string_view sort_key;
-    Change change;
-  };
   bool is_half_full() const { return inbox_.size() >= inbox_.capacity() / 2; }
-  void merge(Collection& collection, std::vector<Entry>& entries);
+  void take_groups(const Delivery& delivery, std::vector<Collection*>& collections);
+  void merge(Collection& collection, const std::vector<Entry>& entries);
 
+  std::vector<std::uint32_t> group_of_, firsts_;  ///< Scratch of take_groups().
+  EntrySorter sorter_;
+  std::weak_ptr<void> table_;
   std::vector<TableShard*> upstream_;
   /// A turn is asked for. Set behind the push and ahead of S2, so that T3 sees it; a turn exchanges it before it pops,
   /// so that it sees the push of whoever it takes it from.
   std::atomic<bool> flush_{false};
 };
 
-/// A global index: its key space, its shard map, its shards.
+/// A global index: its key space, its shard map, its shards. Owned by its table, by the table's shards, and by whoever
+/// is in it; a turn of its shards owns the index, not the table.
 struct GlobalIndex {
-  GlobalIndex(Shared& shared, const model::TableSchema& table, const model::IndexSchema& index,
+  /// `table` must outlive the index's plan.
+  GlobalIndex(Shared& shared, const model::TableSchema& table, model::IndexSchema index, std::uint16_t index_number,
               std::uint16_t shard_count);
-  const model::IndexSchema& schema;
+  const model::IndexSchema schema;
+  const std::uint16_t number;      ///< Of its key space on disk; of a table's indexes none has another's, ever.
+  std::atomic<bool> filled{true};  ///< Has all items of the table. Released by whoever sees the last one put.
+  bool filled_on_disk = true;      ///< As of the last cut; whoever writes cuts.
   IndexPlan plan;
   Space space;
   partitioner::CurrentShardMap map;
   std::vector<std::unique_ptr<IndexShard>> shards;
+};
+
+/// All global indexes of a table, in the order of its schema. Immutable.
+using Indexes = std::vector<std::shared_ptr<GlobalIndex>>;
+
+// Filling an index that is added to a table in use
+//
+// The table's shards are told of the index one after the other. From then on each sends it the entries of what it
+// writes, and a step a turn those of the rows that are there already. Both come from the collection's one writer, who
+// sends all changes of a key in order: so an entry that filling sends is of the row as it is at that moment, whatever
+// changes the row later is sent behind it, and what has changed it before was sent ahead, as the same entry. Nothing is
+// there twice, since an entry's key is the row's; and a removal of an entry that has never come does nothing.
+//
+// The index has everything once each shard has sent what it had and all of that has been merged: when the last holder
+// of the Filling lets go, be it a shard with rows left to send or the acknowledgement of what one sent.
+
+/// An index that is being filled. Threads: any.
+struct Filling {
+  explicit Filling(std::shared_ptr<GlobalIndex> filled) : index(std::move(filled)) {}
+  ~Filling() {
+    if (!abandoned.load(std::memory_order_relaxed)) index->filled.store(true, std::memory_order_release);
+  }
+  Filling(const Filling&) = delete;
+  Filling& operator=(const Filling&) = delete;
+  const std::shared_ptr<GlobalIndex> index;
+  std::atomic<bool> abandoned{false};  ///< It or its table goes. Relaxed: the letting go orders it.
 };
 
 /// What the vehicles of one table pass on to their readings: one text for all that pass on the same, so that it stays
@@ -245,15 +284,16 @@ struct Write : ItemWrite {
 struct TableCounters {
   /// Stream batches that wait or are being applied: the last one has the indexes flushed.
   std::atomic<std::int64_t> batches_in_hand{0};
-  std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0};
+  std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0}, over_limit{0};
   std::atomic<std::uint64_t> expired{0};  ///< Items, not rows.
 };
 
 /// A shard of a table: applies stream rows and API writes, stamps what readings inherit, keeps the indexes in step.
 class TableShard final : public Shard {
  public:
+  /// `schema`: what of it never changes is looked at.
   TableShard(Shared& shared, Space& space, partitioner::ShardId id, const model::TableSchema& schema,
-             std::vector<GlobalIndex*> indexes, Stamps& stamps, TableCounters& counters);
+             std::shared_ptr<const Indexes> indexes, Stamps& stamps, TableCounters& counters);
   ~TableShard() override { drop_all(); }
 
   using Shard::offer;
@@ -267,6 +307,10 @@ class TableShard final : public Shard {
   bool offer(Write&& write);
   /// Called by an index shard that has made room.
   void wake();
+  /// The table's global indexes from here on. `filling`: one of them that is to be filled with the rows of these
+  /// segments; null: none. Any thread; calls take effect in their order.
+  void set_indexes(std::shared_ptr<const Indexes> indexes, std::shared_ptr<Filling> filling,
+                   partitioner::ShardMap::Range segments);
 
  protected:
   void run() override;
@@ -279,6 +323,26 @@ class TableShard final : public Shard {
     Delivery delivery;
   };
 
+  /// A collection that is being erased, some rows a turn, and who waits for it.
+  struct Erasure {
+    std::function<void(model::Status)> done;
+    std::mutex mutex;
+    model::Status status;  // under mutex
+    void fail(const model::Status& why);
+    ~Erasure();
+  };
+  struct Erasing {
+    Collection* collection;
+    std::int64_t until_ms;
+    model::Bytes behind;  ///< The sort key of the last row that was looked at.
+    std::shared_ptr<Erasure> erasure;
+  };
+
+  model::Status begin_erasing(ItemWrite& write, const std::shared_ptr<Acknowledgement>& acknowledgement);
+  void erase_behind(Collection& collection, const model::RowView& marker, std::shared_ptr<Erasure> erasure);
+  bool erase_some(const std::shared_ptr<Acknowledgement>& acknowledgement);
+  bool is_erased(Collection& collection, const model::RowView& row);
+  std::int64_t erased_until_ms(const Collection& collection) const;
   void apply(Collection& collection, std::string_view row_bytes);
   model::Status apply(ItemWrite& write);
   bool trim(const Write& write);
@@ -296,15 +360,18 @@ class TableShard final : public Shard {
   }
   bool append_index_entries(const Collection& collection, const model::RowView& row, std::string_view inherited,
                             const model::RowView* replaced);
+  std::int64_t growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
+                      const model::RowView* replaced);
   void put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest);
   void merge_one(Collection& collection, const model::RowView& row, std::string_view inherited);
   std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
   bool deliver();
   void flush_indexes();
+  void take_indexes();
+  bool fill(const std::shared_ptr<Acknowledgement>& acknowledgement);
 
   const model::TableSchema& schema_;
-  const std::vector<GlobalIndex*> indexes_;
   Stamps& stamps_;
   TableCounters& counters_;
   std::vector<model::NameId> inherited_;
@@ -315,7 +382,25 @@ class TableShard final : public Shard {
   /// Whether the outbox waits for an index shard: set by the writer, kWaiting to kWoken by wake().
   enum class Room : std::uint8_t { kNotWaiting, kWaiting, kWoken };
   std::atomic<Room> room_{Room::kNotWaiting};
+  /// How far the rows that were there have been sent to a new index.
+  struct FillingPart {
+    std::shared_ptr<Filling> filling;
+    partitioner::ShardMap::Range segments;       ///< To come.
+    std::vector<const Collection*> collections;  ///< Of the segment in hand.
+    std::size_t next = 0;                        ///< In them.
+    std::optional<model::Bytes> after;           ///< In the next one: behind this sort key.
+  };
+  std::atomic<bool> filling_{false};           ///< There are parts. Set by turns.
+  std::atomic<bool> has_next_indexes_{false};  ///< Exchanged by turns, so that T3 sees what was set behind it.
+  model::Mutex next_indexes_mutex_;
+  std::vector<std::shared_ptr<const Indexes>> next_indexes_ GUARDED_BY(next_indexes_mutex_);  ///< The last one counts.
+  std::vector<FillingPart> next_parts_ GUARDED_BY(next_indexes_mutex_);
+
+  std::atomic<bool> is_erasing_{false};  ///< For has_work(): erasing_ is not empty.
   // Writer only.
+  std::shared_ptr<const Indexes> indexes_;
+  std::deque<FillingPart> parts_;         ///< The first one is in hand.
+  std::optional<CollectionSizes> sizes_;  ///< Of a table with a local index.
   std::vector<model::RowBatch> entries_;  ///< Per index, of this turn.
   struct Mark {
     std::size_t bytes = 0, rows = 0;
@@ -328,9 +413,11 @@ class TableShard final : public Shard {
   std::uint64_t api_sequence_ = 0;
   std::uint32_t table_id_ = 0;                // constant once set
   std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.
+  std::deque<Erasing> erasing_;
+  std::int64_t erased_until_ms_ = -1;  ///< Of all collections: what is later is never looked up.
   std::uint32_t turns_since_flush_ = 0;
   struct {
-    std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0;
+    std::uint64_t stored = 0, repeated = 0, conflicting = 0, late = 0, refused = 0, over_limit = 0;
   } count_;
 };
 

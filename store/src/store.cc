@@ -31,12 +31,53 @@ model::Bytes varint_of(std::uint64_t number) {
 }
 
 /// What a table's record on disk holds.
-model::Bytes table_record(std::int64_t created_ms, const model::TableSchema& schema,
-                          const model::Retention& retention) {
-  model::Bytes record;
-  model::append_varint(record, static_cast<std::uint64_t>(created_ms));
-  append_bytes(record, encode(schema));
-  record.append(encode(retention));
+struct TableRecord {
+  struct Index {
+    std::uint16_t number = 0;
+    bool from_the_start = true;  ///< Made with the table, so that it never had to be filled.
+  };
+  std::int64_t created_ms = 0;
+  model::TableSchema schema;
+  std::uint16_t next_index = 1;
+  std::vector<Index> indexes;  ///< Of the schema's global ones, in its order.
+  model::Retention retention;
+};
+
+model::Bytes encode(const TableRecord& record) {
+  model::Bytes out;
+  model::append_varint(out, static_cast<std::uint64_t>(record.created_ms));
+  append_bytes(out, store::encode(record.schema));
+  model::append_varint(out, record.next_index);
+  for (const TableRecord::Index& index : record.indexes) {
+    model::append_varint(out, 2u * index.number + (index.from_the_start ? 1 : 0));
+  }
+  out.append(store::encode(record.retention));
+  return out;
+}
+
+/// The record of a table with these indexes from the start.
+TableRecord first_record(std::int64_t created_ms, const model::TableSchema& schema) {
+  TableRecord record{created_ms, schema, 1, {}, {}};
+  for (const model::IndexSchema& index : schema.indexes) {
+    if (!index.local) record.indexes.push_back({record.next_index++, true});
+  }
+  return record;
+}
+
+std::optional<TableRecord> decode_table(std::string_view encoded) {
+  DiskReader in(encoded);
+  const auto created_ms = static_cast<std::int64_t>(in.varint());
+  const std::optional<model::TableSchema> schema = decode_schema(in.bytes());
+  if (!schema) return std::nullopt;
+  TableRecord record = first_record(created_ms, *schema);
+  record.next_index = static_cast<std::uint16_t>(in.varint());
+  for (TableRecord::Index& index : record.indexes) {
+    const std::uint64_t number = in.varint();
+    index = {static_cast<std::uint16_t>(number / 2), number % 2 != 0};
+  }
+  std::optional<model::Retention> retention = decode_retention(in.rest());
+  if (!in.ok() || !retention) return std::nullopt;
+  record.retention = std::move(*retention);
   return record;
 }
 
@@ -47,7 +88,8 @@ model::Status in_memory_only() {
 class ShardedStore final : public Store {
  public:
   /// `disk` is null in memory only.
-  ShardedStore(StoreOptions options, std::unique_ptr<Disk> disk) : disk_(std::move(disk)), shared_(options) {}
+  ShardedStore(StoreOptions options, std::unique_ptr<Disk> disk)
+      : disk_(std::move(disk)), shared_(std::move(options)) {}
 
   ~ShardedStore() override {
     Tables tables;
@@ -59,6 +101,7 @@ class ShardedStore final : public Store {
   }
 
   model::Status recover(const RecoveryProgress& progress);
+  model::Status rebuild_later(std::span<const model::TableSchema> schemas);
 
   model::AttributeNames& names() override { return shared_.names; }
   const Recovery& recovery() const override { return recovery_; }
@@ -67,6 +110,7 @@ class ShardedStore final : public Store {
     if (model::Status status = model::validate(schema); !status.ok()) return status;
     const model::LockGuard defining(definitions_mutex_);
     MemoryTable::Identity identity{0, shared_.options.clock(), {}};
+    const TableRecord record = first_record(identity.created_ms, schema);
     {
       const model::LockGuard lock(mutex_);
       if (tables_.contains(schema.name)) {
@@ -76,16 +120,17 @@ class ShardedStore final : public Store {
     }
     if (disk_ != nullptr) {
       DiskBatch batch;
-      batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), table_record(identity.created_ms, schema, {}));
+      batch.put(Family::kMeta, numbered_key(kTablePrefix, identity.id), encode(record));
       batch.put(Family::kMeta, kNextTableKey, varint_of(identity.id + 1));
       model::crash_point("table.write");
       if (model::Status status = disk_->write(batch); !status.ok()) return status;
       model::crash_point("table.written");
     }
-    auto table = MemoryTable::make(shared_, schema, identity);
+    auto table = make_table(record, identity.id, {});
     const model::LockGuard lock(mutex_);
     if (disk_ != nullptr) table->begin_interval(interval_);
     tables_.emplace(schema.name, table);
+    records_[identity.id] = record;
     return std::shared_ptr<Table>(std::move(table));
   }
 
@@ -101,9 +146,11 @@ class ShardedStore final : public Store {
       tables_.erase(found);
     }
     table->close();
+    records_.erase(table->id());
     if (disk_ == nullptr) return {};
     DiskBatch batch;
     batch.remove(Family::kMeta, numbered_key(kTablePrefix, table->id()));
+    batch.remove_range(Family::kMeta, filled_key({table->id(), 0}), filled_key({table->id() + 1, 0}));
     for (const Family family : {Family::kBlocks, Family::kTails}) {
       batch.remove_range(family, space_key({table->id(), 0}), space_key({table->id() + 1, 0}));
     }
@@ -122,13 +169,51 @@ class ShardedStore final : public Store {
                             ": retain needs a time sort key, which tells its items' age");
     }
     if (retention == table->retention()) return {};
-    if (disk_ != nullptr) {
-      DiskBatch batch;
-      batch.put(Family::kMeta, numbered_key(kTablePrefix, table->id()),
-                table_record(table->created_ms(), table->schema(), retention));
-      if (model::Status status = disk_->write(batch); !status.ok()) return status;
-    }
+    TableRecord record = records_[table->id()];
+    record.retention = retention;
+    if (model::Status status = write_record(table->id(), record, {}); !status.ok()) return status;
     table->set_retention(std::move(retention));
+    return {};
+  }
+
+  model::Status create_index(std::string_view name, const model::IndexSchema& index) override {
+    const model::LockGuard defining(definitions_mutex_);
+    const std::shared_ptr<MemoryTable> table = find(name);
+    if (table == nullptr) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
+    TableRecord record = records_[table->id()];
+    if (record.schema.find_index(index.name) != nullptr) {
+      return {model::StatusCode::kExists, "index exists: " + index.name};
+    }
+    record.schema.indexes.push_back(index);
+    if (model::Status status = model::validate(record.schema); !status.ok()) return status;
+    if (index.local) return model::invalid("a local index is made with its table: " + index.name);
+    if (record.next_index == UINT16_MAX) return model::invalid("the table has had too many indexes: make a new one");
+    const std::uint16_t number = record.next_index++;
+    record.indexes.push_back({number, false});
+    if (model::Status status = write_record(table->id(), record, {}); !status.ok()) return status;
+    const model::LockGuard lock(mutex_);  // no cut in between
+    table->add_index(index, number, interval_);
+    return {};
+  }
+
+  model::Status delete_index(std::string_view name, std::string_view index) override {
+    const model::LockGuard defining(definitions_mutex_);
+    const std::shared_ptr<MemoryTable> table = find(name);
+    if (table == nullptr) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
+    TableRecord record = records_[table->id()];
+    const model::IndexSchema* found = record.schema.find_index(index);
+    if (found == nullptr || found->local) {
+      return {model::StatusCode::kNotFound, "no such global index: " + std::string(index)};
+    }
+    const auto place =
+        std::count_if(std::as_const(record.schema.indexes).data(), found, [](const auto& each) { return !each.local; });
+    const SpaceId space{table->id(), record.indexes[static_cast<std::size_t>(place)].number};
+    record.indexes.erase(record.indexes.begin() + place);
+    std::erase_if(record.schema.indexes, [&](const model::IndexSchema& each) { return each.name == index; });
+    // The record first: what a cut leaves out from here on must not be taken for the index.
+    if (model::Status status = write_record(table->id(), record, space); !status.ok()) return status;
+    const model::LockGuard lock(mutex_);
+    table->remove_index(index);
     return {};
   }
 
@@ -188,6 +273,10 @@ class ShardedStore final : public Store {
     return found == tables_.end() ? nullptr : found->second;
   }
 
+  std::shared_ptr<MemoryTable> make_table(const TableRecord& record, std::uint32_t id, const std::set<SpaceId>& filled);
+  model::Status write_record(std::uint32_t table, const TableRecord& record, std::optional<SpaceId> gone)
+      REQUIRES_LOCK(definitions_mutex_);
+
   std::vector<std::shared_ptr<MemoryTable>> tables() const {
     const model::LockGuard lock(mutex_);
     std::vector<std::shared_ptr<MemoryTable>> tables;
@@ -212,6 +301,7 @@ class ShardedStore final : public Store {
   Recovery recovery_;
   std::uint64_t log_sequence_ = 0;  ///< The highest one found at the start.
   model::Mutex definitions_mutex_;  ///< Held while a table is made or deleted, the disk's part included.
+  std::map<std::uint32_t, TableRecord> records_ GUARDED_BY(definitions_mutex_);  ///< By table.
   mutable model::Mutex mutex_;
   Tables tables_ GUARDED_BY(mutex_);
   std::uint32_t next_table_id_ GUARDED_BY(mutex_) = 1;
@@ -238,6 +328,12 @@ class ShardedStore::DiskCut final : public Cut {
     for (const SpaceChanges& space : changes) {
       for (const SpaceChanges::Part& part : space.parts) empty_ = empty_ && part.interval.collections.empty();
     }
+    const auto indexes = table->indexes();
+    for (const auto& index : *indexes) {
+      if (index->filled_on_disk || !index->filled.load(std::memory_order_acquire)) continue;  // pairs with ~Filling()
+      filled_.push_back({{table->id(), index->number}, index});
+      empty_ = false;
+    }
     tables_.push_back(std::move(table));
     changes_.push_back(std::move(changes));
   }
@@ -254,6 +350,7 @@ class ShardedStore::DiskCut final : public Cut {
     model::crash_point("cut.written");
     for (ShardSeals& shard : seals_) shard.shard->offer(std::move(shard.seals));
     seals_.clear();
+    for (const auto& [space, index] : filled_) index->filled_on_disk = true;
     store_.names_on_disk_ = names_;
     store_.leave_to_the_disk(tables_, interval_);
     tables_.clear();
@@ -283,6 +380,7 @@ class ShardedStore::DiskCut final : public Cut {
     for (const model::SourcePosition& position : positions) {
       batch.put(Family::kMeta, numbered_key(kSourcePrefix, position.source.value), store::encode(position));
     }
+    for (const auto& [space, index] : filled_) batch.put(Family::kMeta, filled_key(space), {});
     batch.put(Family::kMeta, kCutKey, varint_of(interval_));
     batch.remove_range(Family::kLog, log_key(0, 0), log_key(interval_ + 1, 0));
   }
@@ -294,18 +392,49 @@ class ShardedStore::DiskCut final : public Cut {
   std::optional<EpochDomain::Guard> guard_;
   std::vector<std::shared_ptr<MemoryTable>> tables_;
   std::vector<std::vector<SpaceChanges>> changes_;
+  /// Indexes that the cut contains with all of their table's items, for the first time.
+  std::vector<std::pair<SpaceId, std::shared_ptr<GlobalIndex>>> filled_;
   std::vector<ShardSeals> seals_;
   std::optional<DiskBatch> batch_;
 };
+
+std::shared_ptr<MemoryTable> ShardedStore::make_table(const TableRecord& record, std::uint32_t id,
+                                                      const std::set<SpaceId>& filled) {
+  std::vector<MemoryTable::IndexIdentity> indexes;
+  for (const TableRecord::Index& index : record.indexes) {
+    indexes.push_back({index.number, index.from_the_start || filled.contains({id, index.number})});
+  }
+  return MemoryTable::make(shared_, record.schema, {id, record.created_ms, record.retention}, indexes);
+}
+
+/// Makes a table's record durable, and what is left of a key space that it has no more go.
+model::Status ShardedStore::write_record(std::uint32_t table, const TableRecord& record, std::optional<SpaceId> gone) {
+  if (disk_ != nullptr) {
+    DiskBatch batch;
+    batch.put(Family::kMeta, numbered_key(kTablePrefix, table), encode(record));
+    if (gone) {
+      batch.remove(Family::kMeta, filled_key(*gone));
+      for (const Family family : {Family::kBlocks, Family::kTails}) {
+        batch.remove_range(family, space_key(*gone),
+                           space_key({gone->table, static_cast<std::uint16_t>(gone->index + 1)}));
+      }
+    }
+    model::crash_point("table.write");
+    if (model::Status status = disk_->write(batch); !status.ok()) return status;
+    model::crash_point("table.written");
+  }
+  records_[table] = record;
+  return {};
+}
 
 bool ShardedStore::is_pressed() const {
   return Block::all_bytes() > shared_.options.memory_budget_bytes / 2;
 }
 
 void ShardedStore::leave_to_the_disk(const std::vector<std::shared_ptr<MemoryTable>>& tables, std::uint32_t interval) {
-  std::vector<const Space*> spaces;
+  std::vector<std::shared_ptr<const Space>> spaces;
   for (const auto& table : tables) {
-    for (const Space* space : table->spaces()) spaces.push_back(space);
+    for (auto& space : table->spaces()) spaces.push_back(std::move(space));
   }
   const std::uint64_t used = Block::all_bytes() + cold_bytes_in_memory();
   std::uint64_t excess = used - std::min<std::uint64_t>(used, shared_.options.memory_budget_bytes);
@@ -359,6 +488,7 @@ model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   shared_.log = std::make_unique<WriteLog>(*disk_, shared_.names, names_on_disk_, log_sequence_);
   expirer_.trim(tables());  // what the last cut still held of it
   while (!idle()) std::this_thread::sleep_for(kRestPause);
+  for (const auto& table : tables()) table->fill_indexes();
   model::crash_point("recovery.applied");
   recovery_.took_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
@@ -372,7 +502,8 @@ model::Status ShardedStore::read_meta() {
   std::string damage;
   bool empty = true;
   std::uint64_t next_table = 1;
-  std::vector<std::pair<model::TableSchema, MemoryTable::Identity>> found;
+  std::vector<std::pair<std::uint32_t, TableRecord>> found;
+  std::set<SpaceId> filled;
   const model::Status status = disk_->visit(Family::kMeta, {}, {}, [&](std::string_view key, std::string_view value) {
     empty = false;
     const auto number_behind = [&key](std::string_view prefix, auto number) -> std::optional<decltype(number)> {
@@ -394,30 +525,37 @@ model::Status ShardedStore::read_meta() {
       if (position) recovery_.positions.push_back(*position);
       if (!position) damage = "source " + std::to_string(*source);
     } else if (const auto table = number_behind(kTablePrefix, std::uint32_t{})) {
-      const auto created_ms = static_cast<std::int64_t>(in.varint());
-      const auto schema = decode_schema(in.bytes());
-      if (schema) {
-        found.emplace_back(*schema, MemoryTable::Identity{*table, created_ms, decode_retention(in.rest())});
-      } else {
-        damage = "table " + std::to_string(*table);
-      }
+      std::optional<TableRecord> record = decode_table(value);
+      if (!record) damage = "table " + std::to_string(*table);
+      if (record) found.emplace_back(*table, std::move(*record));
+    } else if (key.starts_with(kFilledPrefix) && key.size() == filled_key({}).size()) {
+      std::string_view rest = key.substr(kFilledPrefix.size());
+      const auto of_table = take_big_endian<std::uint32_t>(rest);
+      filled.insert({of_table, take_big_endian<std::uint16_t>(rest)});
     }
     return true;
   });
   if (!status.ok()) return {status.code(), disk_->directory() + ": " + status.message()};
   if (format > kDiskFormat) {
-    return model::invalid(disk_->directory() + " has format " + std::to_string(format) +
-                          ", this Drover reads formats up to " + std::to_string(kDiskFormat) +
+    return model::invalid(disk_->directory() + " has format " + std::to_string(format) + ", this Drover reads format " +
+                          std::to_string(kDiskFormat) +
                           ": run the newer Drover that wrote it, or take another directory");
+  }
+  if (!empty && format != 0 && format < kDiskFormat) {
+    return model::invalid(disk_->directory() + " has format " + std::to_string(format) + ", this Drover reads format " +
+                          std::to_string(kDiskFormat) +
+                          " only: export its items with the Drover that wrote it and import them into a new directory");
   }
   if (damage.empty() && !empty && format == 0) damage = "the format's number";
   if (!damage.empty()) return model::invalid(disk_->directory() + ": damaged: " + damage + "; restore a backup");
   recovery_.cut = static_cast<std::uint32_t>(cut);
   names_on_disk_ = shared_.names.size();  // ahead of the tables, which bring names of their own
+  const model::LockGuard defining(definitions_mutex_);
   const model::LockGuard lock(mutex_);
   next_table_id_ = static_cast<std::uint32_t>(next_table);
-  for (const auto& [schema, identity] : found) {
-    tables_.emplace(schema.name, MemoryTable::make(shared_, schema, identity));
+  for (auto& [id, record] : found) {
+    tables_.emplace(record.schema.name, make_table(record, id, filled));
+    records_.emplace(id, std::move(record));
   }
   interval_ = recovery_.cut + 1;
   if (!empty) return {};
@@ -426,24 +564,33 @@ model::Status ShardedStore::read_meta() {
   return disk_->write(batch);
 }
 
-/// Removes what a checkpoint has written of a table that was deleted meanwhile.
+/// Removes what a checkpoint has written of a table or an index that was deleted meanwhile.
 model::Status ShardedStore::remove_orphans() {
-  std::set<std::uint32_t> known;
-  for (const auto& table : tables()) known.insert(table->id());
+  std::set<SpaceId> known;
+  for (const auto& table : tables()) {
+    known.insert({table->id(), 0});
+    const auto indexes = table->indexes();
+    for (const auto& index : *indexes) known.insert({table->id(), index->number});
+  }
+  const auto behind = [](SpaceId space) {
+    const auto next = static_cast<std::uint16_t>(space.index + 1);
+    return SpaceId{next == 0 ? space.table + 1 : space.table, next};
+  };
   DiskBatch batch;
   bool any = false;
   for (const Family family : {Family::kBlocks, Family::kTails}) {
-    std::optional<std::uint32_t> id;
-    for (std::uint32_t begin = 0;; begin = *id + 1) {
-      id.reset();
+    std::optional<SpaceId> found;
+    for (SpaceId begin;; begin = behind(*found)) {
+      found.reset();
       // Damage is met, and told of, where the table is restored.
-      (void)disk_->visit(family, space_key({begin, 0}), {}, [&](std::string_view key, std::string_view) {
-        id = take_big_endian<std::uint32_t>(key);
+      (void)disk_->visit(family, space_key(begin), {}, [&](std::string_view key, std::string_view) {
+        const auto table = take_big_endian<std::uint32_t>(key);
+        found = SpaceId{table, take_big_endian<std::uint16_t>(key)};
         return false;
       });
-      if (!id) break;
-      if (!known.contains(*id)) batch.remove_range(family, space_key({*id, 0}), space_key({*id + 1, 0}));
-      any |= !known.contains(*id);
+      if (!found) break;
+      if (!known.contains(*found)) batch.remove_range(family, space_key(*found), space_key(behind(*found)));
+      any |= !known.contains(*found);
     }
   }
   return any ? disk_->write(batch) : model::Status{};
@@ -466,7 +613,7 @@ model::Status ShardedStore::restore_tables(const RecoveryProgress& progress) {
         Restorer restorer(*disk_, shards[shard], shared_.options.memory_budget_bytes, [&](std::uint64_t more) {
           const std::uint64_t before = rows.fetch_add(more);
           if (progress && before / kRecoveryProgressRows != (before + more) / kRecoveryProgressRows) {
-            progress(before + more);
+            progress("restoring", before + more);
           }
         });
         const model::Status status = restorer.run();
@@ -482,6 +629,37 @@ model::Status ShardedStore::restore_tables(const RecoveryProgress& progress) {
   const model::LockGuard lock(mutex_);
   for (const auto& [name, table] : tables_) table->begin_interval(interval_);
   return {};
+}
+
+model::Status ShardedStore::rebuild_later(std::span<const model::TableSchema> schemas) {
+  if (model::Status status = read_meta(); !status.ok()) return status;
+  const model::LockGuard defining(definitions_mutex_);
+  DiskBatch batch;
+  for (const auto& table : tables()) {
+    const auto named = std::find_if(schemas.begin(), schemas.end(), [&](const model::TableSchema& schema) {
+      return schema.name == table->schema().name;
+    });
+    const model::TableSchema& schema = named == schemas.end() ? table->schema() : *named;
+    if (model::Status status = model::validate(schema); !status.ok()) return status;
+    if (schema.key != table->schema().key || schema.time_sort_key != table->schema().time_sort_key) {
+      return model::invalid("table " + schema.name +
+                            " has another key or time sort key, which can't change: export its items and import them "
+                            "into a new directory");
+    }
+    const std::uint32_t id = table->id();
+    TableRecord record = records_[id];
+    record.schema = schema;
+    record.indexes.clear();
+    for (const model::IndexSchema& index : schema.indexes) {
+      if (!index.local) record.indexes.push_back({record.next_index++, false});
+    }
+    batch.put(Family::kMeta, numbered_key(kTablePrefix, id), encode(record));
+    batch.remove_range(Family::kMeta, filled_key({id, 0}), filled_key({id + 1, 0}));
+    for (const Family family : {Family::kBlocks, Family::kTails}) {
+      batch.remove_range(family, space_key({id, 1}), space_key({id + 1, 0}));
+    }
+  }
+  return disk_->write(batch);
 }
 
 /// Applies the API writes behind the cut, by their versions, as rows of a stream.
@@ -530,14 +708,20 @@ model::Status ShardedStore::apply_log() {
 }  // namespace
 
 std::unique_ptr<Store> Store::open(StoreOptions options) {
-  return std::make_unique<ShardedStore>(options, nullptr);
+  return std::make_unique<ShardedStore>(std::move(options), nullptr);
+}
+
+model::Status Store::rebuild(const std::string& directory, std::span<const model::TableSchema> schemas) {
+  auto disk = Disk::open(directory);
+  if (!disk.ok()) return disk.status();
+  return ShardedStore({}, std::move(disk).value()).rebuild_later(schemas);
 }
 
 model::Result<std::unique_ptr<Store>> Store::open(const std::string& directory, StoreOptions options,
                                                   const RecoveryProgress& progress) {
   auto disk = Disk::open(directory);
   if (!disk.ok()) return disk.status();
-  auto store = std::make_unique<ShardedStore>(options, std::move(disk).value());
+  auto store = std::make_unique<ShardedStore>(std::move(options), std::move(disk).value());
   if (model::Status status = store->recover(progress); !status.ok()) return status;
   return std::unique_ptr<Store>(std::move(store));
 }

@@ -25,7 +25,8 @@ constexpr std::string_view kTargets[] = {
     "DynamoDB_20120810.Query",       "DynamoDB_20120810.GetItem",        "DynamoDB_20120810.PutItem",
     "DynamoDB_20120810.UpdateItem",  "DynamoDB_20120810.DeleteItem",     "DynamoDB_20120810.BatchGetItem",
     "DynamoDB_20120810.Scan",        "DynamoDB_20120810.BatchWriteItem", "DynamoDB_20120810.CreateTable",
-    "DynamoDB_20120810.DeleteTable", "DynamoDB_20120810.DescribeTable",  "DynamoDB_20120810.ListTables"};
+    "DynamoDB_20120810.DeleteTable", "DynamoDB_20120810.DescribeTable",  "DynamoDB_20120810.ListTables",
+    "DynamoDB_20120810.UpdateTable"};
 
 constexpr std::string_view kCreateTable =
     R"({"TableName":"fuzzed","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[
@@ -82,6 +83,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static drover::server::FuzzedApi api;
   if (size == 0) return 0;
   const std::string_view body(reinterpret_cast<const char*>(data + 1), size - 1);
-  api.call(drover::server::kTargets[data[0] % std::size(drover::server::kTargets)], body);
+  api.call(drover::server::kTargets[(data[0] - unsigned{'0'}) % std::size(drover::server::kTargets)], body);
   return 0;
 }

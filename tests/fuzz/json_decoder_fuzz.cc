@@ -70,6 +70,12 @@ Mapping nested_id() {
   return mapping;
 }
 
+Mapping bucketed() {
+  Mapping mapping = every_field_and_meta();
+  mapping.partition_key = KeyTemplate::parse("VEH#{vehicleId}#{recordedAt:%Y-%m-%dT%H}").value();
+  return mapping;
+}
+
 /// What one decoding gave.
 struct Outcome {
   model::RowBatch batch;
@@ -124,7 +130,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static drover::ingest::BothWays mappings[] = {{drover::ingest::every_field(), TimePrecision::kMillis},
                                                 {drover::ingest::every_field_and_meta(), TimePrecision::kSeconds},
                                                 {drover::ingest::listed(), TimePrecision::kNanos},
-                                                {drover::ingest::nested_id(), TimePrecision::kMicros}};
+                                                {drover::ingest::nested_id(), TimePrecision::kMicros},
+                                                {drover::ingest::bucketed(), TimePrecision::kMillis}};
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   std::vector<std::unique_ptr<char[]>> copies;  // of exact size, so that AddressSanitizer sees a byte too far
   std::vector<drover::model::RecordView> records;

@@ -22,7 +22,7 @@ THIRD_PARTY = {
     "partitioner": (),
     "store": ("oneapi/tbb", "tbb/", "rocksdb/", "urcu", "ck_", "zstd"),
     "metrics": ("prometheus/",),
-    "server": ("boost/", "yaml-cpp/", "CLI/", "spdlog/", "fmt/", "openssl/", "prometheus/", "zlib"),
+    "server": ("boost/", "yaml-cpp/", "CLI/", "spdlog/", "fmt/", "openssl/", "prometheus/", "zlib", "simdjson"),
 }
 # The operating system's own headers are nobody's dependency.
 SYSTEM = re.compile(r"(sys|netinet|arpa|linux)/\w+\.h|(pthread|unistd|fcntl|signal|sched|errno|time|poll|dirent|malloc"

@@ -72,6 +72,16 @@ inline model::Status remove(store::Table& table, std::string partition_key, std:
   });
 }
 
+inline model::Status erase(store::Table& table, std::string partition_key) {
+  std::promise<model::Status> done;
+  std::future<model::Status> outcome = done.get_future();
+  store::ItemWrite write{
+      std::move(partition_key), {}, {}, [&done](model::Status status) { done.set_value(std::move(status)); }};
+  write.erases = true;
+  const model::Status status = table.write(std::move(write));
+  return status.ok() ? outcome.get() : status;
+}
+
 /// The items of one collection, key attributes included. `index` empty: the table's.
 inline std::vector<model::Item> read_items(const store::Table& table, const model::AttributeNames& names,
                                            std::string_view index, std::string_view partition_key,

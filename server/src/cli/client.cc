@@ -34,7 +34,7 @@ std::string error_text(const json::object& answer, unsigned status) {
   type.erase(0, type.find('#') + 1);
   const std::string message = text_of("message").empty() ? text_of("Message") : text_of("message");
   if (type.empty() && message.empty()) return "the answer has status " + std::to_string(status);
-  return type + ": " + message;
+  return type.empty() ? message : type + ": " + message;
 }
 
 }  // namespace
@@ -67,9 +67,21 @@ class Client::Impl {
 
   model::Result<json::object> call(const std::string& operation, const json::object& request) {
     http::request<http::string_body> message{http::verb::post, "/", 11};
-    message.set(http::field::host, host_);
     message.set(http::field::content_type, "application/x-amz-json-1.0");
     message.set("X-Amz-Target", "DynamoDB_20120810." + operation);
+    return exchange(message, request, "DynamoDB's protocol");
+  }
+
+  model::Result<json::object> post(const std::string& path, const json::object& request) {
+    http::request<http::string_body> message{http::verb::post, path, 11};
+    message.set(http::field::content_type, "application/json");
+    return exchange(message, request, "an admin address of this Drover's version");
+  }
+
+ private:
+  model::Result<json::object> exchange(http::request<http::string_body>& message, const json::object& request,
+                                       const std::string& expected) {
+    message.set(http::field::host, host_);
     message.body() = json::serialize(request);
     message.prepare_payload();
 
@@ -92,13 +104,12 @@ class Client::Impl {
     const unsigned status = parser.get().result_int();
     json::value answer = json::parse(parser.get().body(), error);
     if (error || !answer.is_object()) {
-      return model::Status{model::StatusCode::kUnavailable, "what answers at " + host_ + " is not DynamoDB's protocol"};
+      return model::Status{model::StatusCode::kUnavailable, "what answers at " + host_ + " is not " + expected};
     }
     if (status != 200) return model::invalid(error_text(answer.as_object(), status));
     return std::move(answer.as_object());
   }
 
- private:
   /// Starts an operation and waits for its end; beast::error::timeout if that takes too long.
   template <typename Start>
   boost::system::error_code within_timeout(Start&& start) {
@@ -129,6 +140,10 @@ Client::~Client() = default;
 
 model::Result<json::object> Client::call(const std::string& operation, const json::object& request) {
   return impl_->call(operation, request);
+}
+
+model::Result<json::object> Client::post(const std::string& path, const json::object& request) {
+  return impl_->post(path, request);
 }
 
 }  // namespace drover::cli

@@ -8,7 +8,7 @@
 
 namespace drover::cli {
 
-/// A blocking client of a DynamoDB address, over one keep-alive connection.
+/// A blocking client of a DynamoDB address or an admin address, over one keep-alive connection.
 class Client {
  public:
   /// `endpoint`: http://HOST:PORT. kInvalid if it isn't of that form, kUnavailable if nothing answers there.
@@ -20,6 +20,8 @@ class Client {
 
   /// One operation, "Query" or the like. An error answer is kInvalid with the server's words.
   model::Result<boost::json::object> call(const std::string& operation, const boost::json::object& request);
+  /// Posts to a path of an admin address. An error answer is kInvalid with the server's words.
+  model::Result<boost::json::object> post(const std::string& path, const boost::json::object& request);
 
  private:
   class Impl;

@@ -12,6 +12,7 @@ using Command = std::function<int()>;
 void add_serve(CLI::App& app, Command& command);
 void add_check(CLI::App& app, Command& command);
 void add_query(CLI::App& app, Command& command);
+void add_erase(CLI::App& app, Command& command);
 void add_store(CLI::App& app, Command& command);
 
 }  // namespace drover::cli

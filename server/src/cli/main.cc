@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   drover::cli::add_serve(app, command);
   drover::cli::add_check(app, command);
   drover::cli::add_query(app, command);
+  drover::cli::add_erase(app, command);
   drover::cli::add_store(app, command);
   try {
     app.parse(argc, argv);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bucket_walk.h"
 #include "client.h"
 #include "commands.h"
 #include "drover/server/config.h"
@@ -25,6 +26,8 @@ namespace json = boost::json;
 
 /// What is printed unless --limit or --newest says otherwise.
 constexpr std::size_t kItemsMaxDefault = 1'000;
+/// A walk without --since ends behind so many buckets without an item.
+constexpr std::size_t kEmptyBucketsMax = 400;
 
 struct QueryOptions {
   std::string key;
@@ -36,6 +39,8 @@ struct QueryOptions {
   std::string begins_with;
   std::optional<std::size_t> newest;
   std::size_t limit = kItemsMaxDefault;
+  std::string since;
+  std::string until;
   bool descending = false;
   bool as_json = false;
 };
@@ -55,6 +60,7 @@ struct Answer {
   json::array items;
   std::uint64_t items_read = 0;
   bool has_more = false;
+  std::string stopped;  ///< Where a walk through buckets gave up; empty: it didn't.
 };
 
 /// The table to query: the one that was named, or the only one there is.
@@ -138,7 +144,7 @@ model::Result<json::object> make_request(const QueryOptions& options, const std:
                        {"ExpressionAttributeNames", std::move(names)},
                        {"ExpressionAttributeValues", std::move(values)}};
   if (!options.index.empty()) request["IndexName"] = options.index;
-  if (options.newest || options.descending) request["ScanIndexForward"] = false;
+  if (options.newest || options.descending || BucketWalk::is_for(options.key)) request["ScanIndexForward"] = false;
   return request;
 }
 
@@ -155,6 +161,29 @@ model::Result<Answer> read_pages(Client& client, json::object request, std::size
     answer.has_more = last != nullptr;
     if (last == nullptr) break;
     request["ExclusiveStartKey"] = *last;
+  }
+  return answer;
+}
+
+/// Reads bucket after bucket, the newest first, until `items_max` items are here.
+model::Result<Answer> walk_buckets(Client& client, const json::object& request, BucketWalk walk,
+                                   std::size_t items_max) {
+  Answer answer;
+  std::size_t empty = 0;
+  for (; !walk.at_end() && answer.items.size() < items_max; walk.next()) {
+    json::object of_bucket = request;
+    of_bucket["ExpressionAttributeValues"].as_object()[":p"] = json::object{{"S", walk.key()}};
+    auto found = read_pages(client, std::move(of_bucket), items_max - answer.items.size());
+    if (!found.ok()) return found.status();
+    empty = found->items.empty() ? empty + 1 : 0;
+    for (json::value& item : found->items) answer.items.push_back(std::move(item));
+    answer.items_read += found->items_read;
+    answer.has_more = found->has_more;
+    if (empty == kEmptyBucketsMax && !walk.bounded()) {
+      answer.stopped =
+          "; the " + std::to_string(empty) + " buckets back to " + walk.key() + " are empty (--since goes on)";
+      break;
+    }
   }
   return answer;
 }
@@ -205,10 +234,18 @@ void print(const Answer& answer, const Keys& keys, bool as_json) {
   }
   if (!answer.items.empty()) std::cout << items_table(answer.items, keys) << '\n';
   std::cout << answer.items.size() << (answer.items.size() == 1 ? " item" : " items") << ", " << answer.items_read
-            << " read" << (answer.has_more ? "; there may be more (--limit N)" : "") << '\n';
+            << " read" << (answer.has_more ? "; there may be more (--limit N)" : "") << answer.stopped << '\n';
 }
 
 model::Status run(const QueryOptions& options) {
+  std::optional<BucketWalk> walk;
+  if (BucketWalk::is_for(options.key)) {
+    auto made = BucketWalk::make(options.key, options.since, options.until, options.between);
+    if (!made.ok()) return made.status();
+    walk = *made;
+  } else if (!options.since.empty() || !options.until.empty()) {
+    return model::invalid("--since and --until choose buckets of time: KEY needs one, such as 'VEH#V-7741#{%Y-%m}'");
+  }
   auto client = Client::connect(options.endpoint);
   if (!client.ok()) return client.status();
   const auto table = find_table(*client, options);
@@ -217,7 +254,9 @@ model::Status run(const QueryOptions& options) {
   if (!keys.ok()) return keys.status();
   auto request = make_request(options, *table, *keys);
   if (!request.ok()) return request.status();
-  const auto answer = read_pages(*client, std::move(request).value(), options.newest.value_or(options.limit));
+  const std::size_t items_max = options.newest.value_or(options.limit);
+  const auto answer = walk ? walk_buckets(*client, *request, *walk, items_max)
+                           : read_pages(*client, std::move(request).value(), items_max);
   if (!answer.ok()) return answer.status();
   print(*answer, *keys, options.as_json);
   return {};
@@ -246,7 +285,10 @@ void add_query(CLI::App& app, Command& command) {
   const CLI::Range whole_number(std::size_t{1}, std::size_t{1'000'000'000});
   CLI::App* query_command = app.add_subcommand("query", "Asks a running Drover for one item collection");
   auto options = std::make_shared<QueryOptions>();  // owned by the callback
-  query_command->add_option("key", options->key, "The partition key, such as 'VEH#V-7741'")
+  query_command
+      ->add_option("key", options->key,
+                   "The partition key, such as 'VEH#V-7741'; with a bucket of time in it, as 'VEH#V-7741#{%Y-%m}', the "
+                   "buckets are read one after the other, the newest first, until there are enough items")
       ->required()
       ->type_name("KEY");
   query_command->add_option("-t,--table", options->table, "The table; not needed if there is only one")
@@ -271,6 +313,14 @@ void add_query(CLI::App& app, Command& command) {
       ->check(whole_number)
       ->type_name("N")
       ->excludes(newest);
+  query_command
+      ->add_option("--since", options->since,
+                   "The oldest bucket that is read: 2026, 2026-01, 2026-01-31 or 2026-01-31T09; if not given, as "
+                   "--between says, or until " +
+                       std::to_string(kEmptyBucketsMax) + " in a row are empty")
+      ->type_name("TIME");
+  query_command->add_option("--until", options->until, "The newest one; as --between says, or now if not given")
+      ->type_name("TIME");
   query_command->add_flag("-d,--descending", options->descending, "The newest first");
   query_command->add_flag("-j,--json", options->as_json, "Prints DynamoDB's JSON instead of a table");
   query_command->add_option("--endpoint", options->endpoint, "Where Drover answers; http://127.0.0.1:8000 if not given")
@@ -283,6 +333,8 @@ void add_query(CLI::App& app, Command& command) {
       "  drover query 'VEH#V-7741' --newest 10            its last ten readings\n"
       "  drover query 'VEH#V-7741' --equals META          the vehicle alone\n"
       "  drover query 'VEH#V-7741' --descending --between TS#2026-06-23T09:00:00Z TS#2026-06-23T09:10:00Z\n"
+      "  drover query 'VEH#V-7741#{%Y-%m}' --newest 20    its last readings, from as many months as it takes\n"
+      "  drover query 'VEH#V-7741#{%Y-%m}' --since 2026-01 --until 2026-03\n"
       "  drover query DEP-LON-3 --index depot --newest 5  what was read last at one depot");
   query_command->callback([options, &command] { command = [options] { return query(*options); }; });
 }

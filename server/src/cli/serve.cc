@@ -127,8 +127,9 @@ int serve(const ConfigOption& option) {
   spdlog::set_level(spdlog::level::from_str(loaded.config.log_level));
 
   const StopSignals signals;
-  auto made = server::Pipeline::make(
-      loaded.config, [](std::uint64_t rows) { spdlog::info("restoring: {} million rows", rows / 1'000'000); });
+  auto made = server::Pipeline::make(loaded.config, [](std::string_view doing, std::uint64_t rows) {
+    spdlog::info("{}: {} million rows", doing, rows / 1'000'000);
+  });
   const auto exit_code = [](const model::Status& status) {
     spdlog::critical("{}", status.message());
     return status.code() == model::StatusCode::kInvalid ? server::kExitConfig : server::kExitUnavailable;

@@ -37,6 +37,7 @@ constexpr auto kOperations = std::to_array<Operation>({
     {"BatchWriteItem", nullptr, batch_write_item},
     {"Scan", scan, nullptr},
     {"CreateTable", create_table, nullptr},
+    {"UpdateTable", update_table, nullptr},
     {"DeleteTable", delete_table, nullptr},
     {"DescribeTable", describe_table, nullptr},
     {"ListTables", list_tables, nullptr},

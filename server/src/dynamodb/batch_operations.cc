@@ -144,6 +144,10 @@ class BatchWrite {
       if (!fresh) add(sum->second, used);
       tables_.push_back(write.table);
     }
+    if (write.collection && status.ok()) {
+      std::uint64_t& size_bytes = collections_[write.table->schema().name][write.collection->key];
+      size_bytes = std::max(size_bytes, write.collection->size_bytes);
+    }
     end_one();
   }
 
@@ -163,8 +167,25 @@ class BatchWrite {
     std::string out = "{\"UnprocessedItems\":";
     leftovers_.append(out);
     append_capacities(out, capacities_, capacity_);
+    append_collections(out);
     out += '}';
     reply_.ok(std::move(out));
+  }
+
+  void append_collections(std::string& out) const REQUIRES_LOCK(mutex_) {
+    if (collections_.empty()) return;
+    out += ",\"ItemCollectionMetrics\":{";
+    for (const auto& [table, sizes] : collections_) {
+      if (out.back() != '{') out += ',';
+      append_json_string(out, table);
+      out += ":[";
+      for (const auto& [key, size_bytes] : sizes) {
+        if (out.back() != '[') out += ',';
+        append_metrics(out, {key, size_bytes});
+      }
+      out += ']';
+    }
+    out += '}';
   }
 
   const Reply reply_;
@@ -176,6 +197,8 @@ class BatchWrite {
   Leftovers leftovers_ GUARDED_BY(mutex_);
   std::map<std::string, ConsumedCapacity> capacities_ GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<store::Table>> tables_ GUARDED_BY(mutex_);  // whose names capacities_ refers to
+  /// By table and partition key: the largest size that a write of the batch saw.
+  std::map<std::string, std::map<std::string, std::uint64_t>> collections_ GUARDED_BY(mutex_);
   std::optional<ApiError> error_ GUARDED_BY(mutex_);
 };
 
@@ -296,6 +319,7 @@ std::string batch_get_item(store::Store& store, const json::object& request) {
 void batch_write_item(store::Store& store, const json::object& request, Reply reply) {
   Constraints constraints;
   const CapacityReport report = capacity_report(request, constraints);
+  const bool sized = wants_collection_metrics(request, constraints);
   std::vector<PreparedWrite> writes;
   for (const auto& [name, requests] : request_items(request, "WriteRequest", constraints)) {
     const std::size_t first = writes.size();
@@ -309,6 +333,7 @@ void batch_write_item(store::Store& store, const json::object& request, Reply re
       write.table = table;
       write.names = &store.names();
       write.wants_before = write.wants_after = report != CapacityReport::kNone;
+      write.wants_collection_size = sized;
       canonicalize_key(table->schema(), write.item);
       writes[i].key = batch_key(write);
       if (!keys.insert(writes[i].key).second) {

@@ -56,9 +56,18 @@ ApiError table_in_use(std::string_view table) {
           "Table already exists: " + std::string(table)};
 }
 
+ApiError limit_exceeded(std::string message) {
+  return {400, "com.amazonaws.dynamodb.v20120810#LimitExceededException", std::move(message)};
+}
+
 ApiError condition_failed(std::optional<model::Item> item) {
   return {400, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "The conditional request failed",
           std::move(item)};
+}
+
+ApiError collection_too_large() {
+  return {400, "com.amazonaws.dynamodb.v20120810#ItemCollectionSizeLimitExceededException",
+          "Collection size exceeded."};
 }
 
 ApiError throttled() {
@@ -69,6 +78,8 @@ ApiError write_error(const model::Status& status) {
   switch (status.code()) {
     case model::StatusCode::kInvalid:
       return validation_error(status.message());
+    case model::StatusCode::kTooLarge:
+      return collection_too_large();
     case model::StatusCode::kFull:
       return throttled();
     case model::StatusCode::kStopping:  // the table is gone

@@ -30,7 +30,9 @@ ApiError unknown_operation();
 ApiError table_not_found();
 ApiError table_not_found(std::string_view table);
 ApiError table_in_use(std::string_view table);
+ApiError limit_exceeded(std::string message);
 ApiError condition_failed(std::optional<model::Item> item);
+ApiError collection_too_large();
 ApiError throttled();
 /// Of a write that the store did not carry out. Requires: !status.ok().
 ApiError write_error(const model::Status& status);

@@ -43,8 +43,7 @@ WriteRequest read_write(store::Store& store, const json::object& request, ItemWr
   constraints.not_null(member == "Item" ? "item" : "key", item != nullptr);
   read.returned = read_return_values(request, constraints);
   read.capacity = capacity_report(request, constraints);
-  constraints.one_of("returnItemCollectionMetrics", find_string(request, "ReturnItemCollectionMetrics"),
-                     {"SIZE", "NONE"});
+  read.write->wants_collection_size = wants_collection_metrics(request, constraints);
   const std::optional<std::string_view> on_failure = find_string(request, "ReturnValuesOnConditionCheckFailure");
   constraints.one_of("returnValuesOnConditionCheckFailure", on_failure, {"ALL_OLD", "NONE"});
   constraints.check();
@@ -99,6 +98,11 @@ std::string write_answer(const ItemWrite& write, ReturnValues returned, Capacity
     if (out.size() > 1) out += ',';
     out += "\"ConsumedCapacity\":";
     append_capacity(out, consumed, capacity);
+  }
+  if (write.collection) {
+    if (out.size() > 1) out += ',';
+    out += "\"ItemCollectionMetrics\":";
+    append_metrics(out, *write.collection);
   }
   out += '}';
   return out;

@@ -6,6 +6,7 @@
 #include "drover/model/limits.h"
 #include "drover/model/value_view.h"
 #include "dynamodb/attribute_reader.h"
+#include "dynamodb/json_writer.h"
 #include "expression/evaluate.h"
 #include "expression/update.h"
 
@@ -98,8 +99,25 @@ model::Status submit(const std::shared_ptr<ItemWrite>& write, EncodedKey key) {
     }
     return {};
   };
+  if (write->wants_collection_size) {
+    const std::string& name = table.schema().key.partition_key.name;
+    std::string partition_key;
+    append_json_item(partition_key, {{name, write->item.at(name)}});
+    stored.sized = [write, partition_key = std::move(partition_key)](std::uint64_t size_bytes) {
+      write->collection = {partition_key, size_bytes};
+    };
+  }
   stored.done = [write](const model::Status& status) { write->finish(*write, status); };
   return table.write(std::move(stored));
+}
+
+void append_metrics(std::string& out, const CollectionMetrics& metrics) {
+  constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
+  out += "{\"ItemCollectionKey\":" + metrics.key + ",\"SizeEstimateRangeGB\":[";
+  append_json_integer(out, metrics.size_bytes / kGigabyte);
+  out += ".0,";
+  append_json_integer(out, metrics.size_bytes / kGigabyte + 1);
+  out += ".0]}";
 }
 
 void check_item_size(const model::Item& item) {

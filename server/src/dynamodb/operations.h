@@ -12,6 +12,7 @@
 namespace drover::server {
 
 std::string create_table(store::Store& store, const boost::json::object& request);
+std::string update_table(store::Store& store, const boost::json::object& request);
 std::string delete_table(store::Store& store, const boost::json::object& request);
 std::string describe_table(store::Store& store, const boost::json::object& request);
 std::string list_tables(store::Store& store, const boost::json::object& request);

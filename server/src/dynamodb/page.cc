@@ -8,7 +8,6 @@
 #include "drover/model/key.h"
 #include "drover/model/limits.h"
 #include "dynamodb/errors.h"
-#include "dynamodb/item_size.h"
 #include "dynamodb/json_writer.h"
 #include "expression/evaluate.h"
 

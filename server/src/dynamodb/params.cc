@@ -167,4 +167,10 @@ CapacityReport capacity_report(const json::object& request, Constraints& constra
   return report == "TOTAL" ? CapacityReport::kTotal : CapacityReport::kNone;
 }
 
+bool wants_collection_metrics(const json::object& request, Constraints& constraints) {
+  const std::optional<std::string_view> given = find_string(request, "ReturnItemCollectionMetrics");
+  constraints.one_of("returnItemCollectionMetrics", given, {"SIZE", "NONE"});
+  return given == "SIZE";
+}
+
 }  // namespace drover::server

@@ -58,5 +58,7 @@ std::string_view table_name(const json::object& request, Constraints& constraint
 /// ReturnConsumedCapacity, checked.
 enum class CapacityReport { kNone, kTotal, kIndexes };
 CapacityReport capacity_report(const json::object& request, Constraints& constraints);
+/// ReturnItemCollectionMetrics, checked: whether it asks for sizes.
+bool wants_collection_metrics(const json::object& request, Constraints& constraints);
 
 }  // namespace drover::server

@@ -22,6 +22,7 @@ constexpr std::int64_t kTotalSegmentsMax = 1'000'000;
 /// What Query and Scan have in common.
 struct ReadRequest {
   std::shared_ptr<store::Table> table;
+  const model::TableSchema* schema = nullptr;  ///< The table's as the request found it.
   std::string_view index_name;
   RequestExpressions expressions;
   std::string_view select;
@@ -30,7 +31,7 @@ struct ReadRequest {
   bool consistent = false;
   CapacityReport capacity = CapacityReport::kNone;
 
-  ReadTarget target() const { return {table->schema(), table->schema().find_index(index_name)}; }
+  ReadTarget target() const { return {*schema, schema->find_index(index_name)}; }
 };
 
 std::optional<model::Item> read_start_key(const json::object& request) {
@@ -103,12 +104,16 @@ ReadRequest read_request(store::Store& store, const json::object& request, const
 
   read.table = store.find_table(table);
   if (read.table == nullptr) throw table_not_found();
+  read.schema = &read.table->schema();
   const ReadTarget target = read.target();
   if (index && target.index == nullptr) {
     throw validation_error("The table does not have the specified index: " + std::string(*index));
   }
   if (target.global() && read.consistent) {
     throw validation_error("Consistent reads are not supported on global secondary indexes");
+  }
+  if (target.global() && read.table->is_filling(*index)) {
+    throw validation_error("Cannot read from backfilling global secondary index: " + std::string(*index));
   }
   check_projected(read);
   if (read.expressions.projection) check_scalar_keys(target.table, *read.expressions.projection);

@@ -141,6 +141,24 @@ void read_projection(const json::object& index, const std::string& member, model
   constraints.check();
 }
 
+std::string read_index_name(const json::object& object, const std::string& member, Constraints& constraints) {
+  std::string name = required_string(object, "IndexName", member + "indexName", constraints);
+  if (!name.empty()) constraints.name(member + "indexName", name);
+  return name;
+}
+
+model::IndexSchema read_index(const json::object& object, const std::string& member,
+                              const std::vector<Definition>& definitions) {
+  Constraints constraints;
+  model::IndexSchema index;
+  index.name = read_index_name(object, member, constraints);
+  const GivenKey key = read_key_schema(object, member + "keySchema", constraints);
+  constraints.check();
+  index.key = to_key_schema(key, definitions, true);
+  read_projection(object, member, index, constraints);
+  return index;
+}
+
 void read_indexes(const json::object& request, std::string_view parameter, const std::vector<Definition>& definitions,
                   bool pay_per_request, model::TableSchema& schema) {
   const json::array* given = find_array(request, parameter);
@@ -151,16 +169,8 @@ void read_indexes(const json::object& request, std::string_view parameter, const
   std::size_t number = 0;
   for (const json::value& each : *given) {
     const json::object& object = to_object(each, local ? "LocalSecondaryIndex" : "GlobalSecondaryIndex");
-    const std::string member = list + std::to_string(++number) + ".member.";
-    Constraints constraints;
-    model::IndexSchema index;
+    model::IndexSchema index = read_index(object, list + std::to_string(++number) + ".member.", definitions);
     index.local = local;
-    index.name = required_string(object, "IndexName", member + "indexName", constraints);
-    if (!index.name.empty()) constraints.name(member + "indexName", index.name);
-    const GivenKey key = read_key_schema(object, member + "keySchema", constraints);
-    constraints.check();
-    index.key = to_key_schema(key, definitions, true);
-    read_projection(object, member, index, constraints);
     if (pay_per_request && find_object(object, "ProvisionedThroughput", "ProvisionedThroughput") != nullptr) {
       throw invalid_parameter("ProvisionedThroughput should not be specified for index: " + index.name +
                               " when BillingMode is PAY_PER_REQUEST");
@@ -245,6 +255,91 @@ model::TableSchema read_schema(const json::object& request) {
   return schema;
 }
 
+// --- UpdateTable
+
+/// One element of GlobalSecondaryIndexUpdates.
+struct IndexUpdate {
+  enum class Action { kUpdate, kCreate, kDelete };
+  Action action = Action::kUpdate;
+  const json::object* object = nullptr;
+  std::string member;  ///< "globalSecondaryIndexUpdates.1.member.create."
+  std::string index;
+};
+
+std::vector<IndexUpdate> read_index_updates(const json::array& given, Constraints& constraints) {
+  constexpr std::pair<const char*, IndexUpdate::Action> kActions[] = {{"Update", IndexUpdate::Action::kUpdate},
+                                                                      {"Create", IndexUpdate::Action::kCreate},
+                                                                      {"Delete", IndexUpdate::Action::kDelete}};
+  std::vector<IndexUpdate> updates;
+  for (const json::value& each : given) {
+    const json::object& element = to_object(each, "GlobalSecondaryIndexUpdate");
+    IndexUpdate update;
+    for (const auto& [name, action] : kActions) {
+      const json::object* object = find_object(element, name, std::string(name) + "GlobalSecondaryIndexAction");
+      if (object == nullptr) continue;
+      if (update.object != nullptr) {
+        throw invalid_parameter(
+            "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object");
+      }
+      update.action = action;
+      update.object = object;
+      update.member = "globalSecondaryIndexUpdates." + std::to_string(updates.size() + 1) + ".member." +
+                      static_cast<char>(name[0] + ('a' - 'A')) + (name + 1) + '.';
+    }
+    if (update.object == nullptr) {
+      throw invalid_parameter(
+          "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
+          "GlobalSecondaryIndexUpdate.Delete must not be null");
+    }
+    update.index = read_index_name(*update.object, update.member, constraints);
+    updates.push_back(std::move(update));
+  }
+  constraints.check();
+  for (auto update = updates.begin(); update != updates.end(); ++update) {
+    const bool again =
+        std::any_of(updates.begin(), update, [&](const IndexUpdate& other) { return other.index == update->index; });
+    if (!again) continue;
+    throw invalid_parameter("Only one global secondary index update per index is allowed simultaneously. Index: " +
+                            update->index);
+  }
+  return updates;
+}
+
+/// Refuses what DynamoDB refuses of changes to a table's indexes as it stands.
+void check_index_updates(const store::Table& table, const model::TableSchema& schema,
+                         const std::vector<IndexUpdate>& updates) {
+  std::size_t at_once = 0;
+  for (const IndexUpdate& update : updates) at_once += update.action != IndexUpdate::Action::kUpdate;
+  const bool creates = std::any_of(updates.begin(), updates.end(), [](const IndexUpdate& update) {
+    return update.action == IndexUpdate::Action::kCreate;
+  });
+  // A deletion ends a creation that is under way.
+  if (creates) {
+    at_once += static_cast<std::size_t>(std::count_if(schema.indexes.begin(), schema.indexes.end(),
+                                                      [&](const auto& index) { return table.is_filling(index.name); }));
+  }
+  if (at_once > 1) {
+    throw limit_exceeded(
+        "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table");
+  }
+  for (const IndexUpdate& update : updates) {
+    const model::IndexSchema* index = schema.find_index(update.index);
+    if (update.action == IndexUpdate::Action::kCreate) {
+      if (index != nullptr) throw validation_error("Attempting to create an index which already exists");
+      const auto global = std::count_if(schema.indexes.begin(), schema.indexes.end(),
+                                        [](const model::IndexSchema& each) { return !each.local; });
+      if (global < model::kGlobalIndexesMax) continue;
+      throw limit_exceeded("GlobalSecondaryIndex count exceeds the per-table limit of 20");
+    }
+    if (index == nullptr) throw table_not_found();
+    if (index->local) {
+      throw validation_error(std::string("Cannot ") +
+                             (update.action == IndexUpdate::Action::kDelete ? "delete" : "update") +
+                             " an index that is not a GlobalSecondaryIndex: " + update.index);
+    }
+  }
+}
+
 // --- descriptions
 
 std::string_view type_letter(model::KeyType type) {
@@ -294,7 +389,9 @@ std::string table_arn(const model::TableSchema& schema) {
   return "arn:aws:dynamodb:us-east-1:000000000000:table/" + schema.name;
 }
 
-void append_index(std::string& out, const store::Table& table, const model::IndexSchema& index) {
+/// `deleting`: the name of an index that is about to go; empty: none.
+void append_index(std::string& out, const store::Table& table, const model::IndexSchema& index,
+                  std::string_view deleting) {
   out += "{\"IndexName\":";
   append_json_string(out, index.name);
   append_key_schema(out, index.key);
@@ -317,19 +414,23 @@ void append_index(std::string& out, const store::Table& table, const model::Inde
   out += ",\"IndexSizeBytes\":";
   append_json_integer(out, size.bytes);
   if (!index.local) {
-    out += ",\"IndexStatus\":\"ACTIVE\"";
+    const bool filling = table.is_filling(index.name);
+    out += index.name == deleting ? ",\"IndexStatus\":\"DELETING\""
+           : filling              ? ",\"IndexStatus\":\"CREATING\",\"Backfilling\":true"
+                                  : ",\"IndexStatus\":\"ACTIVE\"";
     append_throughput(out);
   }
   out += '}';
 }
 
-void append_indexes(std::string& out, const store::Table& table, bool local) {
+void append_indexes(std::string& out, const store::Table& table, const model::TableSchema& schema, bool local,
+                    std::string_view deleting) {
   bool any = false;
-  for (const model::IndexSchema& index : table.schema().indexes) {
+  for (const model::IndexSchema& index : schema.indexes) {
     if (index.local != local) continue;
     out += any ? "," : local ? ",\"LocalSecondaryIndexes\":[" : ",\"GlobalSecondaryIndexes\":[";
     any = true;
-    append_index(out, table, index);
+    append_index(out, table, index, deleting);
   }
   if (any) out += ']';
 }
@@ -354,7 +455,8 @@ void append_seconds(std::string& out, std::int64_t time_ms) {
              std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed, 3).ptr);
 }
 
-std::string description(const store::Table& table, std::string_view member, std::string_view status) {
+std::string description(const store::Table& table, std::string_view member, std::string_view status,
+                        std::string_view deleting = {}) {
   const model::TableSchema& schema = table.schema();
   std::string out = "{\"" + std::string(member) + "\":{";
   append_definitions(out, schema);
@@ -372,8 +474,8 @@ std::string description(const store::Table& table, std::string_view member, std:
   out += ",\"TableArn\":";
   append_json_string(out, table_arn(schema));
   out += ",\"TableId\":\"" + table_id(table) + "\",\"BillingModeSummary\":{\"BillingMode\":\"PAY_PER_REQUEST\"}";
-  append_indexes(out, table, true);
-  append_indexes(out, table, false);
+  append_indexes(out, table, schema, true, deleting);
+  append_indexes(out, table, schema, false, deleting);
   out += "}}";
   return out;
 }
@@ -395,6 +497,53 @@ std::string create_table(store::Store& store, const json::object& request) {
   if (!table.ok() && table.status().code() == model::StatusCode::kExists) throw table_in_use(schema.name);
   check(table.ok() ? model::Status{} : table.status());
   return description(**table, "TableDescription", "ACTIVE");
+}
+
+std::string update_table(store::Store& store, const json::object& request) {
+  Constraints constraints;
+  const std::string name(table_name(request, constraints));
+  constraints.one_of("billingMode", find_string(request, "BillingMode"), {"PROVISIONED", "PAY_PER_REQUEST"});
+  const json::array* given = find_array(request, "GlobalSecondaryIndexUpdates");
+  const std::vector<Definition> definitions = find_array(request, "AttributeDefinitions") != nullptr
+                                                  ? read_definitions(request, constraints)
+                                                  : std::vector<Definition>{};
+  const bool throughput = find_member(request, "BillingMode") != nullptr ||
+                          find_object(request, "ProvisionedThroughput", "ProvisionedThroughput") != nullptr;
+  const std::vector<IndexUpdate> updates =
+      given != nullptr ? read_index_updates(*given, constraints) : std::vector<IndexUpdate>{};
+  constraints.check();
+  // Drover keeps no throughput: a change of it alone changes nothing.
+  if (updates.empty() && !throughput) {
+    throw validation_error(
+        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
+        "SSESpecification or ReplicaUpdates is required");
+  }
+  const std::shared_ptr<store::Table> table = store.find_table(name);
+  if (table == nullptr) throw table_not_found(name);
+  const model::TableSchema& schema = table->schema();
+  check_index_updates(*table, schema, updates);
+  std::string answer;
+  for (const IndexUpdate& update : updates) {
+    model::Status status;
+    if (update.action == IndexUpdate::Action::kCreate) {
+      if (definitions.empty()) {
+        throw invalid_parameter("AttributeDefinitions is not specified for index: " + update.index);
+      }
+      model::TableSchema changed = schema;
+      changed.indexes.push_back(read_index(*update.object, update.member, definitions));
+      check_definitions(definitions, changed);
+      status = store.create_index(name, changed.indexes.back());
+      if (status.code() == model::StatusCode::kExists) {  // another call was first
+        throw validation_error("Attempting to create an index which already exists");
+      }
+    } else if (update.action == IndexUpdate::Action::kDelete) {
+      answer = description(*table, "TableDescription", "UPDATING", update.index);
+      status = store.delete_index(name, update.index);
+    }
+    if (status.code() == model::StatusCode::kNotFound) throw table_not_found(name);  // another call was first
+    check(status);
+  }
+  return answer.empty() ? description(*table, "TableDescription", "UPDATING") : answer;
 }
 
 std::string delete_table(store::Store& store, const json::object& request) {

@@ -37,6 +37,45 @@ TEST(JsonDecoder, AReadingBecomesAnItemUnderItsVehicleAndTime) {
   EXPECT_EQ(decoding.hashes.front(), model::hash_key("VEH#V-7741"));
 }
 
+Mapping monthly_mapping() {
+  Mapping mapping = telemetry_mapping();
+  mapping.partition_key = KeyTemplate::parse("VEH#{vehicleId}#{recordedAt:%Y-%m}").value();
+  mapping.meta.emplace().path = JsonPath{{"plate"}};
+  return mapping;
+}
+
+TEST(JsonDecoder, AReadingGoesIntoTheBucketOfItsTimeInUtc) {
+  Decoding decoding(monthly_mapping());
+  for (std::size_t i = 0; i < kManyTimes; ++i) {
+    EXPECT_EQ(decoding.decode_one(kReading).partition_key, "VEH#V-7741#2026-06");
+    EXPECT_EQ(decoding.decode_one(R"({"vehicleId":"V-1","recordedAt":"2027-01-01T00:30:00+01:00"})").partition_key,
+              "VEH#V-1#2026-12");
+    EXPECT_EQ(decoding.decode_one(R"({"vehicleId":"V-1","recordedAt":1782205201000})").partition_key,
+              "VEH#V-1#2026-06");
+  }
+  EXPECT_EQ(decoding.reason_for(R"({"vehicleId":"V-1"})"), RejectReason::kNoTime);
+}
+
+TEST(JsonDecoder, MetaIsOfNoTimeAndStandsInFrontOfTheBuckets) {
+  Decoding decoding(monthly_mapping());
+  for (std::size_t i = 0; i < kManyTimes; ++i) {
+    EXPECT_EQ(decoding.decode_one(R"({"vehicleId":"V-7741","plate":"LA21 LLT"})").partition_key, "VEH#V-7741");
+  }
+}
+
+TEST(JsonDecoder, ATimeThatOnlyABucketNeedsStaysAnAttribute) {
+  Mapping mapping = monthly_mapping();
+  mapping.meta.reset();
+  mapping.time_path = JsonPath{{"at"}};
+  mapping.sort_key = KeyTemplate::parse("LATEST").value();
+  Decoding decoding(mapping);
+  for (std::size_t i = 0; i < kManyTimes; ++i) {
+    const DecodedItem item = decoding.decode_one(R"({"vehicleId":"V-1","at":"2026-06-23T09:00:01Z"})");
+    EXPECT_EQ(item.partition_key, "VEH#V-1#2026-06");
+    EXPECT_EQ(item.attributes.at("at"), AttributeValue::string("2026-06-23T09:00:01Z"));
+  }
+}
+
 TEST(JsonDecoder, RowsKeepTheOrderOfTheRecords) {
   Decoding decoding;
   std::vector<std::optional<std::string>> records;

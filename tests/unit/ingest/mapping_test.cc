@@ -38,6 +38,17 @@ TEST(KeyTemplate, WhatIsNoTemplateIsRefusedWithTheReason) {
   }
 }
 
+TEST(KeyTemplate, ABucketOfTimeStandsBehindTheId) {
+  const KeyTemplate key = KeyTemplate::parse("VEH#{vehicleId}#{recordedAt:%Y-%m}!").value();
+  EXPECT_EQ(key.suffix, "#0000-00!");
+  EXPECT_EQ(key.digits, (std::vector<model::TimeDigits>{{1, 0}, {3, 2}, {6, 5}}));
+  EXPECT_THAT(KeyTemplate::parse("VEH#{vehicleId}#{recordedAt:%Y-%W}").status().message(),
+              HasSubstr("%W is not known"));
+  EXPECT_THAT(KeyTemplate::parse("{recordedAt:%Y}#{vehicleId}").status().message(), HasSubstr("behind {vehicleId}"));
+  EXPECT_FALSE(KeyTemplate::parse("{vehicleId}{recordedAt:%Y}{recordedAt:%Y}").ok());
+  EXPECT_FALSE(KeyTemplate::parse("{vehicleId}{recordedAt:%Y").ok());
+}
+
 /// What validate() says of a mapping that `change` has spoiled.
 template <typename Change>
 std::string complaint(Change&& change) {
@@ -67,6 +78,19 @@ TEST(Mapping, WhatDoesNotFitTheTableIsNamedBySetting) {
               HasSubstr("type S"));
   EXPECT_THAT(complaint([](Mapping&, Table& t) { t.key.partition_key.type = model::KeyType::kBinary; }),
               HasSubstr("type S"));
+}
+
+TEST(Mapping, ABucketNeedsATimeAndNoPlaceInTheSortKey) {
+  using Table = model::TableSchema;
+  const KeyTemplate bucket = KeyTemplate::parse("{vehicleId}#{recordedAt:%Y-%m}").value();
+  EXPECT_EQ(complaint([&](Mapping& m, Table&) { m.partition_key = bucket; }), "");
+  EXPECT_THAT(complaint([&](Mapping& m, Table&) {
+                m.partition_key = bucket;
+                m.sort_key = KeyTemplate::parse("LATEST").value();
+                m.time_path = {};
+              }),
+              HasSubstr("time: partition_key has a bucket"));
+  EXPECT_THAT(complaint([&](Mapping& m, Table&) { m.sort_key = bucket; }), HasSubstr("belongs into partition_key"));
 }
 
 TEST(Mapping, AttributesThatClashAreNamed) {

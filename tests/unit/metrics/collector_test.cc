@@ -56,6 +56,7 @@ store::StoreStats some_store(std::uint64_t collections = 3) {
   store.rows_conflicting = 1;
   store.rows_late = 6;
   store.rows_refused = 8;
+  store.rows_over_limit = 3;
   for (const char* index : {"", "depot"}) {
     store::SpaceStats space;
     space.table = "telemetry";
@@ -151,7 +152,8 @@ TEST(Collector, CountsWhatTheStoreDidWithTheRecords) {
   EXPECT_THAT(scraped, HasSubstr("drover_records_duplicate_total{kind=\"exact\"} 4\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_records_duplicate_total{kind=\"conflict\"} 1\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_records_late_total 6\n"));
-  EXPECT_THAT(scraped, HasSubstr("drover_records_refused_total 8\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_records_refused_total{reason=\"item\"} 5\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_records_refused_total{reason=\"collection\"} 3\n"));
 }
 
 TEST(Collector, CountsExpiredItemsByTableAlone) {

@@ -14,7 +14,7 @@ namespace {
 
 // See api_fuzz.cc; the fuzzer's entry aborts where something is wrong.
 TEST(ApiFuzz, MutatedRequestsAreAnsweredOrRefused) {
-  // A request's first byte is its operation, modulo twelve: '0' is Query, ';' ListTables.
+  // A request's first byte is its operation, from '0' for Query to '<' for UpdateTable.
   const std::vector<std::string> requests = {
       R"json(0{"TableName":"fuzzed","KeyConditionExpression":"pk = :p AND sk BETWEEN :a AND :b","Limit":3,"ExpressionAttributeValues":{":p":{"S":"p"},":a":{"S":"a"},":b":{"S":"z"}},"ReturnConsumedCapacity":"INDEXES"})json",
       R"json(0{"TableName":"fuzzed","IndexName":"by-speed","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"p"}},"ScanIndexForward":false,"ExclusiveStartKey":{"pk":{"S":"p"},"sk":{"S":"s"},"speed":{"N":"3"}}})json",
@@ -30,7 +30,9 @@ TEST(ApiFuzz, MutatedRequestsAreAnsweredOrRefused) {
       R"json(8{"TableName":"another","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"a","AttributeType":"B"}],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}]})json",
       R"json(9{"TableName":"another"})json",
       R"json(:{"TableName":"fuzzed"})json",
-      R"json(;{"Limit":2,"ExclusiveStartTableName":"aaa"})json"};
+      R"json(;{"Limit":2,"ExclusiveStartTableName":"aaa"})json",
+      R"json(<{"TableName":"fuzzed","AttributeDefinitions":[{"AttributeName":"driver","AttributeType":"S"}],"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"by-driver","KeySchema":[{"AttributeName":"driver","KeyType":"HASH"}],"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["x"]}}}]})json",
+      R"json(<{"TableName":"fuzzed","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"by-driver"}}]})json"};
   const std::vector<std::string> pieces = {"{",
                                            "}",
                                            "[",

@@ -295,6 +295,52 @@ TEST_F(CliQuery, PrintsAWholeCollectionAsATableWithWhatItRead) {
   EXPECT_THAT(ended.out, testing::EndsWith("\n\n4 items, 4 read\n"));
 }
 
+/// A vehicle with a collection for each month, and months between them without one.
+class CliBuckets : public CliQuery {
+ protected:
+  void SetUp() override {
+    auto client = Client::connect(serving_.endpoint());
+    ASSERT_TRUE(client.ok()) << client.status().message();
+    for (const std::string at : {"2025-11-03T08:00:00Z", "2026-02-01T00:00:00Z", "2026-02-28T23:59:59Z",
+                                 "2026-05-01T10:00:00Z", "2026-05-01T10:00:01Z", "2026-05-02T10:00:00Z"}) {
+      const json::object item{{"vehicleId", {{"S", "VEH#1#" + at.substr(0, 7)}}}, {"recordedAt", {{"S", "TS#" + at}}}};
+      ASSERT_TRUE(client->call("PutItem", {{"TableName", "telemetry"}, {"Item", item}}).ok());
+    }
+  }
+};
+
+TEST_F(CliBuckets, AreReadTheNewestFirstUntilThereAreEnoughItems) {
+  const Ended ended = query({"VEH#1#{%Y-%m}", "--newest", "4", "--until", "2026-12"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, testing::ContainsRegex("2026-05-02T10.*\n.*2026-05-01T10:00:01.*\n.*2026-05-01T10:00:00.*\n"
+                                                ".*2026-02-28"));
+  EXPECT_THAT(ended.out, AllOf(Not(HasSubstr("2026-02-01")), HasSubstr("4 items, 4 read")));
+}
+
+TEST_F(CliBuckets, SinceAndUntilNameTheFirstAndTheLastOne) {
+  const Ended ended = query({"VEH#1#{%Y-%m}", "--since", "2025-11", "--until", "2026-02"});
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("2025-11-03"), HasSubstr("2026-02-28"), Not(HasSubstr("2026-05"))));
+  EXPECT_THAT(ended.out, testing::EndsWith("\n3 items, 3 read\n"));
+}
+
+TEST_F(CliBuckets, BetweenPicksThemByItsTimes) {
+  const Ended ended = query({"VEH#1#{%Y-%m}", "--between", "TS#2026-02-10T00:00:00Z", "TS#2026-05-01T10:00:00Z"});
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("2026-02-28"), HasSubstr("2026-05-01T10:00:00Z"),
+                               testing::EndsWith("\n2 items, 2 read\n")));
+}
+
+TEST_F(CliBuckets, WithoutSinceAWalkGivesUpAndSaysWhere) {
+  const Ended ended = query({"VEH#1#{%Y-%m-%d}", "--newest", "1", "--until", "2026-12-31"});
+  EXPECT_EQ(ended.out, "0 items, 0 read; the 400 buckets back to VEH#1#2025-11-27 are empty (--since goes on)\n");
+}
+
+TEST_F(CliBuckets, WhatIsNoBucketOrNoTimeIsSaid) {
+  EXPECT_THAT(query({"VEH#1#{%Y-%W}"}).err, HasSubstr("%W is not known in a bucket"));
+  EXPECT_THAT(query({"VEH#1#{%Y}", "--since", "May"}).err, HasSubstr("--since is no time: \"May\""));
+  EXPECT_THAT(query({"VEH#1#{%Y}", "--between", "A", "B"}).err, HasSubstr("give --since"));
+  EXPECT_THAT(query({"VEH#1", "--since", "2026"}).err, HasSubstr("KEY needs one"));
+}
+
 TEST_F(CliQuery, BetweenReadsTheSliceAndNothingElse) {
   const Ended ended = query({"VEH#1", "--between", "TS#1", "TS#2", "--descending"});
   EXPECT_THAT(ended.out, testing::EndsWith("\n2 items, 2 read\n"));

@@ -483,10 +483,30 @@ TEST_F(ConfigAdvice, AnIndexThatStaysEmptyIsWarnedOf) {
   EXPECT_THAT(warnings(std::string(kKafka) + kTable + index + kTopic, {"topics[0].attributes=[driverId]"}), IsEmpty());
 }
 
+TEST_F(ConfigAdvice, WarnsOfInheritingAcrossBucketsAndRefusesOtherParts) {
+  const std::string all = std::string(kKafka) + kTable + "    inherit: [depotCode]\n" + kTopic;
+  EXPECT_THAT(warnings(all, {"topics[0].partition_key=VEH#{vehicleId}#{recordedAt:%Y-%m}"}),
+              ElementsAre(HasSubstr("which the bucket in partition_key keeps out")));
+  EXPECT_THAT(errors(all, {"topics[0].partition_key=VEH#{vehicleId}#{recordedAt:%Y-%j}"}),
+              ElementsAre(HasSubstr("%j is not known in a bucket: %Y, %m, %d and %H are")));
+}
+
 TEST_F(ConfigAdvice, AnAddressThatOthersReachIsWarnedOf) {
   EXPECT_THAT(warnings("api: {host: 0.0.0.0}\n"),
               ElementsAre(HasSubstr("F:1: api: api listens on 0.0.0.0, and there is no authentication yet")));
   EXPECT_THAT(warnings("api: {host: 127.0.0.2}\nadmin: {host: localhost}\n"), IsEmpty());
+}
+
+TEST_F(ConfigTest, ALocalIndexMayHaveALimitOfItsOwn) {
+  const std::string index =
+      "    indexes:\n      - {name: iii, partition_key: {name: vehicleId}, sort_key: {name: b}, local: true}\n";
+  const std::string limit = "    item_collection_limit: 64KiB\n";
+  const LoadedConfig loaded = load(kTable + index + limit + "store: {item_collection_limit: 1GiB}\n");
+  EXPECT_THAT(loaded.errors, IsEmpty());
+  EXPECT_EQ(loaded.config.store.item_collection_limits.at("telemetry"), 64u << 10);
+  EXPECT_EQ(loaded.config.store.item_collection_limit_bytes, 1u << 30);
+  EXPECT_THAT(errors(kTable + limit),
+              ElementsAre(HasSubstr("tables[0].item_collection_limit: goes with a local index: without one")));
 }
 
 }  // namespace

@@ -1273,5 +1273,212 @@ TEST_F(TimeKeys, ItemsAreFoundAndWrittenUnderAnyFormOfTheirTime) {
   EXPECT_EQ(page.at("/Count").as_int64(), 1);
 }
 
+// --- item collections
+
+TEST_F(DynamoDbApiTest, AFullItemCollectionOfATableWithALocalIndexTakesNoMore) {
+  store::StoreOptions options{.workers = 2};
+  options.item_collection_limit_bytes = 1'000;
+  store_ = store::Store::open(options);
+  api_ = DynamoDbApi::make(*store_);
+  create_readings();
+  const std::string text(700, 'n');
+  put("v1", "1", "'note':{'S':'" + text + "'}");
+  const std::string item = "'Item':{'pk':{'S':'v1'},'sk':{'S':'2'},'note':{'S':'" + text + "'}}";
+  const std::string_view kTooLarge = "ItemCollectionSizeLimitExceededException";
+  EXPECT_EQ(fails("PutItem", "{'TableName':'readings'," + item + "}", kTooLarge).message(),
+            "Collection size exceeded.");
+  fails("BatchWriteItem", "{'RequestItems':{'readings':[{'PutRequest':{" + item + "}}]}}", kTooLarge);
+  fails("UpdateItem",
+        "{'TableName':'readings','Key':{'pk':{'S':'v1'},'sk':{'S':'1'}},'UpdateExpression':'SET more = :m',"
+        "'ExpressionAttributeValues':{':m':{'S':'" +
+            text + "'}}}",
+        kTooLarge);
+  ok("UpdateItem", "{'TableName':'readings','Key':{'pk':{'S':'v1'},'sk':{'S':'1'}},'UpdateExpression':'REMOVE note'}");
+  ok("PutItem", "{'TableName':'readings'," + item + "}");
+}
+
+TEST_F(DynamoDbApiTest, ItemCollectionMetricsAreGivenWhereAskedFor) {
+  create_readings();
+  const std::string size = ",'ReturnItemCollectionMetrics':'SIZE'}";
+  const std::string item = "{'TableName':'readings','Item':{'pk':{'S':'v1'},'sk':{'S':'1'}}";
+  EXPECT_FALSE(ok("PutItem", item + "}").has("/ItemCollectionMetrics"));
+  EXPECT_FALSE(ok("PutItem", item + ",'ReturnItemCollectionMetrics':'NONE'}").has("/ItemCollectionMetrics"));
+  const std::string metrics = quoted("{'ItemCollectionKey':{'pk':{'S':'v1'}},'SizeEstimateRangeGB':[0.0,1.0]}");
+  EXPECT_EQ(ok("PutItem", item + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  const std::string key = "{'TableName':'readings','Key':{'pk':{'S':'v1'},'sk':{'S':'1'}}";
+  EXPECT_EQ(ok("UpdateItem", key + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  EXPECT_EQ(ok("DeleteItem", key + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  EXPECT_EQ(ok("DeleteItem", key + size).text, quoted("{'ItemCollectionMetrics':") + metrics + "}");
+  const Answer batch = ok("BatchWriteItem",
+                          "{'RequestItems':{'readings':[{'PutRequest':{'Item':{'pk':{'S':'v1'},'sk':{'S':'1'}}}},"
+                          "{'PutRequest':{'Item':{'pk':{'S':'v1'},'sk':{'S':'2'}}}}]}" +
+                              size);
+  EXPECT_EQ(batch.text,
+            quoted("{'UnprocessedItems':{},'ItemCollectionMetrics':{'readings':[") + metrics + quoted("]}}"));
+}
+
+TEST_F(DynamoDbApiTest, ATableWithoutALocalIndexHasNoItemCollectionMetrics) {
+  ok("CreateTable",
+     "{'TableName':'plain','BillingMode':'PAY_PER_REQUEST',"
+     "'AttributeDefinitions':[{'AttributeName':'pk','AttributeType':'S'}],"
+     "'KeySchema':[{'AttributeName':'pk','KeyType':'HASH'}]}");
+  EXPECT_EQ(ok("PutItem", "{'TableName':'plain','Item':{'pk':{'S':'a'}},'ReturnItemCollectionMetrics':'SIZE'}").text,
+            "{}");
+}
+
+// --- UpdateTable
+
+class UpdateTable : public DynamoDbApiTest {
+ protected:
+  static std::string create(const std::string& index, const std::string& key, const std::string& type = "S") {
+    return "{'TableName':'readings','AttributeDefinitions':[{'AttributeName':'" + key + "','AttributeType':'" + type +
+           "'}],'GlobalSecondaryIndexUpdates':[{'Create':{'IndexName':'" + index + "','KeySchema':[{'AttributeName':'" +
+           key + "','KeyType':'HASH'}],'Projection':{'ProjectionType':'ALL'}}}]}";
+  }
+  static std::string erase(const std::string& index) {
+    return "{'TableName':'readings','GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'" + index + "'}}]}";
+  }
+
+  /// What DescribeTable says of an index; null: nothing.
+  json::value described(std::string_view index) {
+    const Answer answer = ok("DescribeTable", "{'TableName':'readings'}");
+    for (const json::value& each : answer.at("/Table/GlobalSecondaryIndexes").as_array()) {
+      if (each.at("IndexName").as_string() == index) return each;
+    }
+    return nullptr;
+  }
+  void wait_for(std::string_view index) {
+    while (described(index).at("IndexStatus").as_string() != "ACTIVE") std::this_thread::yield();
+  }
+
+  /// While it lives, the writer of v1's shard does nothing else, so that no index is filled.
+  class HeldWriter {
+   public:
+    explicit HeldWriter(store::Store& store) {
+      store::ItemWrite write;
+      write.partition_key = "v1";
+      write.sort_key = "held";
+      write.decide = [begun = begun_, release = release_](auto) {
+        begun->set_value();
+        release->get_future().wait();
+        return store::ItemWrite::Decision{};
+      };
+      write.done = [](const model::Status&) {};
+      EXPECT_TRUE(store.find_table("readings")->write(std::move(write)).ok());
+      begun_->get_future().wait();
+    }
+    ~HeldWriter() { release_->set_value(); }
+
+   private:
+    using Event = std::shared_ptr<std::promise<void>>;
+    const Event begun_ = std::make_shared<std::promise<void>>();
+    const Event release_ = std::make_shared<std::promise<void>>();
+  };
+};
+
+TEST_F(UpdateTable, AddsAGlobalIndexWithWhatIsThere) {
+  create_readings();
+  put("v1", "1", "'driver':{'S':'ann'}");
+  put("v2", "1", "'driver':{'S':'ann'}");
+  put("v3", "1", "'driver':{'N':'7'}");
+  put("v4", "1");
+  const Answer answer = ok("UpdateTable", create("by-driver", "driver"));
+  EXPECT_EQ(answer.at("/TableDescription/TableStatus").as_string(), "UPDATING");
+  wait_for("by-driver");
+  EXPECT_FALSE(described("by-driver").as_object().contains("Backfilling"));
+  put("v5", "1", "'driver':{'S':'ann'}");
+  EXPECT_EQ(query("'IndexName':'by-driver','KeyConditionExpression':'driver = :d',"
+                  "'ExpressionAttributeValues':{':d':{'S':'ann'}}")
+                .size(),
+            3u);
+  EXPECT_EQ(invalid("PutItem", "{'TableName':'readings','Item':{'pk':{'S':'v6'},'sk':{'S':'1'},'driver':{'N':'1'}}}")
+                .find("One or more parameter values were invalid: Type mismatch for Index Key driver"),
+            0u);
+}
+
+TEST_F(UpdateTable, AnIndexThatIsFilledIsCreatingAndAnswersNothing) {
+  create_readings();
+  const HeldWriter held(*store_);
+  const Answer answer = ok("UpdateTable", create("by-driver", "driver"));
+  EXPECT_EQ(answer.at("/TableDescription/GlobalSecondaryIndexes/2/IndexStatus").as_string(), "CREATING");
+  EXPECT_EQ(described("by-driver").at("IndexStatus").as_string(), "CREATING");
+  EXPECT_TRUE(described("by-driver").at("Backfilling").as_bool());
+  EXPECT_EQ(described("by-depot").at("IndexStatus").as_string(), "ACTIVE");
+  EXPECT_EQ(ok("DescribeTable", "{'TableName':'readings'}").at("/Table/TableStatus").as_string(), "ACTIVE");
+  constexpr std::string_view kFilling = "Cannot read from backfilling global secondary index: by-driver";
+  EXPECT_EQ(invalid("Query",
+                    "{'TableName':'readings','IndexName':'by-driver','KeyConditionExpression':'driver = :d',"
+                    "'ExpressionAttributeValues':{':d':{'S':'ann'}}}"),
+            kFilling);
+  EXPECT_EQ(invalid("Scan", "{'TableName':'readings','IndexName':'by-driver'}"), kFilling);
+}
+
+TEST_F(UpdateTable, OneIndexIsCreatedOrDeletedAtATime) {
+  create_readings();
+  constexpr std::string_view kAtOnce =
+      "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table";
+  EXPECT_EQ(fails("UpdateTable",
+                  "{'TableName':'readings','GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'by-depot'}},"
+                  "{'Delete':{'IndexName':'depot-keys'}}]}",
+                  "LimitExceededException")
+                .message(),
+            kAtOnce);
+  const HeldWriter held(*store_);
+  ok("UpdateTable", create("by-driver", "driver"));
+  EXPECT_EQ(fails("UpdateTable", create("by-route", "route"), "LimitExceededException").message(), kAtOnce);
+  ok("UpdateTable", erase("by-driver"));
+  ok("UpdateTable", create("by-route", "route"));
+}
+
+TEST_F(UpdateTable, RemovesAGlobalIndex) {
+  create_readings();
+  put("v1", "1", "'depot':{'S':'LON'},'speed':{'N':'1'}");
+  const Answer answer = ok("UpdateTable", erase("by-depot"));
+  EXPECT_EQ(answer.at("/TableDescription/GlobalSecondaryIndexes/0/IndexStatus").as_string(), "DELETING");
+  EXPECT_TRUE(described("by-depot").is_null());
+  EXPECT_EQ(invalid("Query",
+                    "{'TableName':'readings','IndexName':'by-depot','KeyConditionExpression':'depot = :d',"
+                    "'ExpressionAttributeValues':{':d':{'S':'LON'}}}"),
+            "The table does not have the specified index: by-depot");
+  put("v1", "2", "'depot':{'S':'LON'},'speed':{'N':'2'}");
+  EXPECT_EQ(query("'IndexName':'depot-keys','KeyConditionExpression':'depot = :d',"
+                  "'ExpressionAttributeValues':{':d':{'S':'LON'}}"),
+            (Keys{"1", "2"}));
+}
+
+TEST_F(UpdateTable, RefusesInDynamoDbsWords) {
+  create_readings();
+  EXPECT_EQ(invalid("UpdateTable", "{'TableName':'readings'}"),
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
+            "SSESpecification or ReplicaUpdates is required");
+  EXPECT_EQ(invalid("UpdateTable", "{'TableName':'readings','GlobalSecondaryIndexUpdates':[{}]}"),
+            "One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, "
+            "GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null");
+  EXPECT_EQ(invalid("UpdateTable",
+                    "{'TableName':'readings','GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'abc'}},"
+                    "{'Delete':{'IndexName':'abc'}}]}"),
+            "One or more parameter values were invalid: Only one global secondary index update per index is allowed "
+            "simultaneously. Index: abc");
+  EXPECT_EQ(invalid("UpdateTable", create("by-depot", "depot")), "Attempting to create an index which already exists");
+  EXPECT_EQ(invalid("UpdateTable", erase("by-speed")),
+            "Cannot delete an index that is not a GlobalSecondaryIndex: by-speed");
+  EXPECT_EQ(fails("UpdateTable", erase("nothing"), "ResourceNotFoundException").message(),
+            "Requested resource not found");
+  EXPECT_EQ(fails("UpdateTable", "{'TableName':'none','GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'abc'}}]}",
+                  "ResourceNotFoundException")
+                .message(),
+            "Requested resource not found: Table: none not found");
+  EXPECT_EQ(
+      invalid("UpdateTable",
+              "{'TableName':'readings','GlobalSecondaryIndexUpdates':[{'Create':{'IndexName':'by-driver',"
+              "'KeySchema':[{'AttributeName':'driver','KeyType':'HASH'}],'Projection':{'ProjectionType':'ALL'}}}]}"),
+      "One or more parameter values were invalid: AttributeDefinitions is not specified for index: by-driver");
+  EXPECT_EQ(
+      invalid("UpdateTable", "{'TableName':'readings','GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'a;'}}]}")
+          .find("2 validation errors detected: Value 'a;' at "
+                "'globalSecondaryIndexUpdates.1.member.delete.indexName' failed to satisfy constraint: "),
+      0u);
+}
+
 }  // namespace
 }  // namespace drover::server

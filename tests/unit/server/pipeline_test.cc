@@ -315,6 +315,39 @@ TEST(Pipeline, OneTableTwiceWithOtherKeysIsAnError) {
   EXPECT_THAT(status.message(), HasSubstr("table telemetry"));
 }
 
+TEST(Pipeline, ATableOnDiskGetsTheGlobalIndexesThatTheConfigHasMore) {
+  std::string folder = (std::filesystem::temp_directory_path() / "drover-pipeline-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  Config config = api_alone();
+  config.store_directory = folder + "/store";
+  const auto start = [&] {
+    auto pipeline = Pipeline::make(config).value();
+    const model::Status status = pipeline->start();
+    EXPECT_TRUE(status.ok()) << status.message();
+    return pipeline;
+  };
+  call(*start(), "PutItem", R"({"TableName": "telemetry",
+      "Item": {"vehicleId": {"S": "VEH#V-1"}, "recordedAt": {"S": "META"}, "plate": {"S": "X"}}})");
+  model::IndexSchema plate;
+  plate.name = "plate";
+  plate.key.partition_key = {"plate", model::KeyType::kString};
+  config.tables[0].indexes.insert(config.tables[0].indexes.begin(), plate);
+  {
+    const auto pipeline = start();
+    const auto table = pipeline->store().find_table("telemetry");
+    ASSERT_TRUE(eventually([&] { return !table->is_filling("plate"); }));
+    int found = 0;
+    EXPECT_TRUE(table->read("plate", "X", {}, true, [&](const store::StoredItem&) { return ++found; }).ok());
+    EXPECT_EQ(found, 1);
+  }
+  start();
+  config.tables[0].indexes.erase(config.tables[0].indexes.begin());
+  EXPECT_NE(start()->store().find_table("telemetry")->schema().find_index("plate"), nullptr) << "it stays";
+  config.tables[0].indexes[0].projection = model::ProjectionType::kKeysOnly;
+  EXPECT_FALSE(Pipeline::make(config).value()->start().ok());
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Pipeline, StopsInTimeAlsoWhenTheBrokerHasGone) {
   MockKafka kafka;
   kafka.create_topic("fleet", 1);
@@ -356,6 +389,7 @@ class FakeTable final : public store::Table {
   const model::TableSchema& schema() const override { return schema_; }
   std::int64_t created_ms() const override { return 0; }
   model::Retention retention() const override { return {}; }
+  bool is_filling(std::string_view) const override { return false; }
   std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const override {
     std::vector<partitioner::RoutedBatch> parts;
     for (std::uint16_t shard = 0; shard < 3; ++shard) parts.push_back({rows, {shard}, partitioner::ShardId{shard}, 1});
@@ -395,6 +429,8 @@ class FakeStore final : public store::Store {
     return {};
   }
   bool expire_step() override { return true; }
+  model::Status create_index(std::string_view, const model::IndexSchema&) override { return {}; }
+  model::Status delete_index(std::string_view, std::string_view) override { return {}; }
   std::shared_ptr<store::Table> find_table(std::string_view name) const override {
     return table != nullptr && table->schema().name == name ? table : nullptr;
   }

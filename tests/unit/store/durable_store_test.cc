@@ -188,6 +188,11 @@ TEST_P(DurableStoreRandom, EndsAsOneInMemoryWhateverItsCutsAndDeaths) {
                                test::encode_attributes({{"written", number(value)}}, fed->store().names()));
         ASSERT_TRUE(status.ok()) << status.message();
       }
+    } else if (what < 78) {
+      const std::string vehicle = "VEH#" + std::to_string(below(vehicles));
+      for (Fed* fed : {&expected, actual.get()}) {
+        ASSERT_TRUE(test::erase(*fed->store().find_table("telemetry"), vehicle).ok());
+      }
     } else if (what < 88) {
       cut(actual->store(), records.size());
     } else {
@@ -296,6 +301,104 @@ TEST(DurableStore, KnowsTheNamesThatATableBroughtAfterASecondRestart) {
   for (const StoredRow& row : rows) {
     EXPECT_EQ(row.attributes, (Item{{"zone", text("N")}, {"depotCode", text("DEP-1")}}));
   }
+}
+
+TEST(DurableStore, MakesIndexesAnewAtEachStartUntilACutContainsThem) {
+  const Directory directory;
+  std::vector<Record> records;
+  for (int n = 0; n < 20'000; ++n) {  // more than fits into one batch of entries
+    records.push_back({1,
+                       "VEH#" + std::to_string(n % 3),
+                       "TS#" + std::to_string(10'000'000 + n),
+                       {{"depotCode", text("DEP-" + std::to_string(n % 2))}}});
+  }
+  std::vector<StoredRow> before;
+  {
+    Fed fed(open(directory));
+    fed.feed(records, 0, records.size());
+    before = rows_of(fed.store(), "depot");
+    ASSERT_EQ(before.size(), records.size());
+    cut(fed.store(), records.size());
+    const auto table = fed.store().find_table("telemetry");
+    ASSERT_TRUE(test::remove(*table, "VEH#0", "TS#10000000").ok());  // behind the cut, in the log
+  }
+  std::erase_if(before, [](const StoredRow& row) { return row.sort_key.find("TS#10000000") != std::string::npos; });
+  ASSERT_TRUE(Store::rebuild(directory.path(), {}).ok());
+  for (int start = 0; start < 3; ++start) {
+    const auto store = open(directory);
+    const auto table = store->find_table("telemetry");
+    for (int i = 0; i < 30'000 && table->is_filling("depot"); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_EQ(rows_of(*store, "depot"), before) << start;
+    if (start == 1) cut(*store, records.size());
+  }
+}
+
+/// How many items of a vehicle the table and the index have.
+std::pair<std::size_t, std::size_t> items_of(Store& store, const std::string& vehicle) {
+  std::pair<std::size_t, std::size_t> items;
+  for (const StoredRow& row : rows_of(store, "")) items.first += row.partition_key == vehicle ? 1 : 0;
+  for (const StoredRow& row : rows_of(store, "depot")) {
+    items.second += row.sort_key.find(vehicle) != std::string::npos ? 1 : 0;
+  }
+  return items;
+}
+
+TEST(DurableStore, WhatWasErasedStaysAwayHoweverOftenItIsReadAgain) {
+  const Directory directory;
+  std::vector<Record> records;
+  for (int n = 0; n < 20'000; ++n) {  // the erased one's are more than a turn removes
+    records.push_back(
+        {1, "VEH#" + std::to_string(n % 2), "TS#" + std::to_string(10'000'000 + n), {{"depotCode", text("DEP-1")}}});
+  }
+  using Items = std::pair<std::size_t, std::size_t>;
+  const Items none{0, 0};
+  const Items all{10'000, 10'000};
+  {
+    Fed fed(open(directory, options(0)));
+    fed.feed(records, 0, 15'000);
+    cut(fed.store(), 15'000);
+    fed.feed(records, 15'000, records.size());
+    ASSERT_EQ(items_of(fed.store(), "VEH#1"), all);
+    const model::Status erased = test::erase(*fed.store().find_table("telemetry"), "VEH#1");
+    ASSERT_TRUE(erased.ok()) << erased.message();
+    EXPECT_EQ(items_of(fed.store(), "VEH#1"), none);
+    EXPECT_EQ(items_of(fed.store(), "VEH#0"), all);
+    fed.feed(records, 0, records.size());
+    EXPECT_EQ(items_of(fed.store(), "VEH#1"), none);
+  }
+  for (int start = 0; start < 3; ++start) {  // from the log, then from a cut
+    Fed fed(open(directory, options(0)));
+    EXPECT_EQ(items_of(fed.store(), "VEH#1"), none) << start;
+    fed.feed(records, 0, records.size());
+    EXPECT_EQ(items_of(fed.store(), "VEH#1"), none) << start;
+    EXPECT_EQ(items_of(fed.store(), "VEH#0"), all) << start;
+    cut(fed.store(), records.size());
+  }
+  Fed fed(open(directory));
+  records.push_back({1, "VEH#1", "TS#0", {{"depotCode", text("DEP-2")}}});  // comes later, whatever its own time
+  fed.feed(records, 0, records.size());
+  EXPECT_EQ(items_of(fed.store(), "VEH#1"), (Items{1, 1}));
+}
+
+TEST(DurableStore, AnApiWriteBehindAnErasureSurvivesAStart) {
+  const Directory directory;
+  const std::vector<Record> records = readings(10);
+  clock_ms = kFirstLogTimeMs;  // behind the vehicle's
+  {
+    Fed fed(open(directory));
+    fed.feed(records, 0, records.size());
+    ASSERT_TRUE(test::erase(*fed.store().find_table("telemetry"), "VEH#1").ok());
+    ASSERT_TRUE(test::put(*fed.store().find_table("telemetry"), "VEH#1", "META",
+                          test::encode_attributes({{"plate", text("LA21 LLT")}}, fed.store().names()))
+                    .ok());
+  }
+  Fed fed(open(directory));
+  fed.feed(records, 0, records.size());
+  const auto rows = rows_of(fed.store(), "");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].sort_key, "META");
 }
 
 TEST(DurableStore, RefusesADirectoryThatIsOpenElsewhere) {

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "drover/model/key.h"
@@ -338,6 +342,118 @@ TEST_F(ExpirerTest, AColdBlockWithYoungReadingsStaysWholeUntilItIsOverdue) {
   EXPECT_GE(items("VEH#1"), 20u * 60 + 1);
   EXPECT_LE(items("VEH#1"), 22u * 60 + 1);
   EXPECT_EQ(items("VEH#1"), table_->size("").items);
+}
+
+// ---- Beside indexes that come and go, collections with a limit, and erasures
+
+TEST_F(ExpirerTest, WhatGoesNoLongerCountsInACollectionWithALimit) {
+  model::TableSchema schema = timed_schema(false);
+  schema.indexes = {{"by-n",
+                     {{"vehicleId", model::KeyType::kString}, model::KeyAttribute{"n", model::KeyType::kNumber}},
+                     true,
+                     model::ProjectionType::kAll,
+                     {}}};
+  store_ = std::move(Store::open(directory_ + "/store", options()).value());
+  table_ = store_->create_table(schema).value();
+  const auto size_bytes = [this] {
+    std::promise<void> done;
+    std::uint64_t size = 0;
+    ItemWrite nothing{"VEH#1", "META", [](auto) { return ItemWrite::Decision{}; }, [&](auto) { done.set_value(); }};
+    nothing.sized = [&](std::uint64_t bytes) { size = bytes; };
+    EXPECT_TRUE(table_->write(std::move(nothing)).ok());
+    done.get_future().wait();
+    return size;
+  };
+  stream("VEH#1", 5'000);
+  cut();
+  ASSERT_TRUE(store_->drain(kTimeoutMs));  // sealed: whole cold blocks will go
+  const std::uint64_t full = size_bytes();
+  set_retain(kHourMs);
+  expire();
+  const std::uint64_t trimmed = size_bytes();
+  EXPECT_EQ(items("VEH#1"), 61u);
+  EXPECT_LT(trimmed, full / 50);
+  EXPECT_GT(trimmed, full / 100);
+
+  set_ttl("expiresAt");
+  put("VEH#1", "ALERT", {{"expiresAt", number(kNow - 1)}});
+  EXPECT_GT(size_bytes(), trimmed);
+  expire();
+  EXPECT_EQ(size_bytes(), trimmed);
+  cut();
+  open_on_disk();
+  EXPECT_EQ(size_bytes(), trimmed) << "as a start measures it";
+}
+
+TEST_F(ExpirerTest, AnIndexThatIsFilledMeanwhileHasWhatIsRetained) {
+  for (int seed = 0; seed < 4; ++seed) {
+    open(timed_schema(false));
+    stream("VEH#1", 20'000);
+    stream("VEH#2", 3'000);
+    set_retain(kHourMs);
+    ASSERT_TRUE(store_->create_index("telemetry", test::depot_index()).ok());
+    for (int i = 0; i < seed; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    expire();
+    while (table_->is_filling("depot")) std::this_thread::yield();
+    ASSERT_TRUE(store_->drain(kTimeoutMs));
+    EXPECT_EQ(items("VEH#1"), 61u);
+    EXPECT_EQ(items("DEP-1", "depot"), 2u * 61);
+    EXPECT_EQ(table_->size("depot").items, 2u * 61);
+  }
+}
+
+TEST_F(ExpirerTest, WhatWasErasedStaysAwayWhenTheCollectionIsTrimmed) {
+  for (const bool indexed : {false, true}) {
+    open_on_disk(indexed);
+    const auto stream_behind = [&](std::int64_t version_ms, std::int64_t count, std::int64_t second) {
+      test::BatchBuilder batch(store_->names());
+      for (std::int64_t i = count - 1; i >= 0; --i) {
+        batch.add("VEH#1", key_of(kNow - 60 * i - second), {{"depotCode", text("DEP-1")}},
+                  Version::of(version_ms, SourceId{1}, static_cast<std::uint64_t>(count - i)));
+      }
+      ASSERT_TRUE(test::feed(*table_, batch.take()));
+      ASSERT_TRUE(store_->drain(kTimeoutMs));
+    };
+    stream_behind(kNow * 1000, 100, 0);
+    ASSERT_TRUE(test::erase(*table_, "VEH#1").ok());
+    stream_behind(kNow * 1000 + 1, 5'000, 0);
+    cut();
+    ASSERT_TRUE(store_->drain(kTimeoutMs));  // the marker is in a cold block now
+    set_retain(kHourMs);
+    expire();
+    const std::size_t left = items("VEH#1");
+    EXPECT_GE(left, 61u);
+    EXPECT_LE(left, 67u);
+    stream_behind(kNow * 1000, 30, 30);
+    EXPECT_EQ(items("VEH#1"), left);
+    cut();
+    open_on_disk(indexed);
+    stream_behind(kNow * 1000, 30, 30);
+    EXPECT_EQ(items("VEH#1"), left);
+    ASSERT_TRUE(store_->delete_table("telemetry").ok());
+  }
+}
+
+TEST_F(ExpirerTest, RetentionAndIndexesKeepEachOtherOnDisk) {
+  open_on_disk(false);
+  set_retain(kHourMs);
+  set_ttl("expiresAt");
+  const model::Retention wanted = table_->retention();
+  ASSERT_TRUE(store_->create_index("telemetry", test::depot_index()).ok());
+  open_on_disk();
+  EXPECT_EQ(table_->retention(), wanted);
+  set_ttl("");
+  open_on_disk();
+  EXPECT_NE(table_->schema().find_index("depot"), nullptr);
+  table_.reset();
+  store_.reset();
+  ASSERT_TRUE(Store::rebuild(directory_ + "/store", {}).ok());
+  open_on_disk();
+  EXPECT_EQ(table_->retention().retain_ms, kHourMs);
+  ASSERT_TRUE(store_->delete_index("telemetry", "depot").ok());
+  open_on_disk();
+  EXPECT_EQ(table_->retention().retain_ms, kHourMs);
+  EXPECT_EQ(table_->schema().find_index("depot"), nullptr);
 }
 
 TEST_F(ExpirerTest, RetainNeedsATimeSortKey) {

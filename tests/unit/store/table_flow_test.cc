@@ -26,7 +26,7 @@ using test::text;
 
 constexpr std::int64_t kDrainMs = 20'000;
 constexpr std::size_t kInboxBatches = 2;
-constexpr std::size_t kIndexInboxBatches = kInboxBatches * 32;  // kIndexInboxFactor, store/src/shard.h
+constexpr std::size_t kIndexInboxBatches = kInboxBatches * 96;  // kIndexInboxFactor, store/src/shard.h
 
 /// Holds the one who passes until it is opened.
 class Gate {

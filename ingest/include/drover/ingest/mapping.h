@@ -11,6 +11,7 @@
 #include "drover/model/schema.h"
 #include "drover/model/status.h"
 #include "drover/model/time.h"
+#include "drover/model/time_pattern.h"
 
 /// How the records of one topic become items of one table.
 namespace drover::ingest {
@@ -38,11 +39,15 @@ struct MetaMapping {
 };
 
 /// A key template such as `VEH#{vehicleId}`: text and at most one field, `{vehicleId}` or `{recordedAt}` (the fields
-/// are named by their meaning: the id and the time of the mapping), in braces.
+/// are named by their meaning: the id and the time of the mapping), in braces. Behind the id may stand a bucket of
+/// time,
+/// `{recordedAt:%Y-%m}`: a vehicle then has a collection for each month. META, which is of no time, stands under what
+/// is in front of it: `VEH#{vehicleId}` for all of `VEH#{vehicleId}#{recordedAt:%Y-%m}`.
 struct KeyTemplate {
   std::string prefix;
-  std::string field;  ///< Name inside the braces; empty: a constant key.
-  std::string suffix;
+  std::string field;                           ///< Name inside the braces; empty: a constant key.
+  std::string suffix;                          ///< With zeros where a time's digits go.
+  std::vector<model::TimeDigits> digits = {};  ///< Of the bucket, in the suffix; empty: there is none.
   static model::Result<KeyTemplate> parse(std::string_view text);
 };
 

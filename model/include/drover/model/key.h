@@ -36,9 +36,11 @@ void append_key_as_value(Bytes& out, KeyType type, std::string_view encoded);
 /// Encoded key of an index entry behind its partition key: parts joined so that memcmp of the whole orders by the first
 /// part, then the second, …. A part's 0x00 becomes 0x00 0xff and every part ends in 0x00 0x01.
 void append_key_part(Bytes& out, std::string_view part);
-/// The same in a buffer with room for key_part_size_bytes(part); returns the position behind.
+/// The same in a buffer with room for key_part_room_bytes(part.size()); returns the position behind.
 char* put_key_part(char* out, std::string_view part);
-std::size_t key_part_size_bytes(std::string_view part);
+constexpr std::size_t key_part_room_bytes(std::size_t part_size) {
+  return 2 * part_size + 2;
+}
 /// Takes the next part off `joined`, unescaped. Requires: append_key_part() wrote it.
 Bytes take_key_part(std::string_view& joined);
 

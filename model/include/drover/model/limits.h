@@ -10,11 +10,14 @@ namespace drover::model {
 inline constexpr std::size_t kPartitionKeySizeBytesMax = 2048;
 inline constexpr std::size_t kSortKeySizeBytesMax = 1024;
 inline constexpr std::size_t kItemSizeBytesMax = std::size_t{400} * 1024;
+inline constexpr std::uint64_t kItemCollectionSizeBytesMax = std::uint64_t{10} << 30;  ///< With a local index.
 inline constexpr std::size_t kItemDepthMax = 32;
 inline constexpr std::size_t kAttributeNameSizeBytesMax = std::size_t{64} * 1024 - 1;
 inline constexpr std::size_t kKeyAttributeNameSizeBytesMax = 255;
 inline constexpr std::size_t kPageSizeBytesMax = std::size_t{1024} * 1024;
 inline constexpr std::size_t kNumberDigitsMax = 38;
+
+inline constexpr std::int64_t kGlobalIndexesMax = 20;
 
 // Drover's.
 /// Hash segments of a table's (or index's) key space; a shard owns whole segments.

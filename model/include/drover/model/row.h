@@ -10,15 +10,17 @@
 
 /// One item of a collection as bytes: what decoding writes, a batch carries, a block stores and a reader reads.
 ///
-///     row   = version(16 bytes) flags(1 byte) varint(size of the sort key) sort-key attributes
+///     row   = flags(1 byte) [version(16 bytes)] varint(size of the sort key) sort-key attributes
 ///     flags = bit 0: tombstone (the item is deleted as of this version; no attributes)
+///             bit 1: no version (an index entry: whoever sends it knows which one counts)
 ///
 /// The sort key is encoded as in key.h (empty in a table without one; joined parts in an index), the attributes as in
 /// value_view.h. Key attributes do not stand among them.
 namespace drover::model {
 
 inline constexpr std::uint8_t kRowTombstone = 1;
-inline constexpr std::size_t kRowHeaderSizeBytes = sizeof(Version) + 1;
+inline constexpr std::uint8_t kRowUnversioned = 2;
+inline constexpr std::size_t kRowHeaderSizeBytes = 1 + sizeof(Version);  ///< The longer one.
 
 class RowView {
  public:
@@ -26,17 +28,20 @@ class RowView {
   /// Requires: `bytes` is exactly one row.
   [[gnu::always_inline]] explicit RowView(std::string_view bytes) : bytes_(bytes) {
     std::uint64_t size = 0;
-    const char* at = get_varint(bytes.data() + kRowHeaderSizeBytes, size);
+    const char* at = get_varint(bytes.data() + (versioned() ? kRowHeaderSizeBytes : 1), size);
     sort_key_ = std::string_view(at, size);
   }
 
   std::string_view bytes() const { return bytes_; }
+  std::uint8_t flags() const { return static_cast<std::uint8_t>(bytes_[0]); }
+  bool versioned() const { return (flags() & kRowUnversioned) == 0; }
+  /// Version{}: it has none.
   Version version() const {
     Version version;
-    std::memcpy(&version, bytes_.data(), sizeof version);
+    if (versioned()) std::memcpy(&version, bytes_.data() + 1, sizeof version);
     return version;
   }
-  bool tombstone() const { return (bytes_[sizeof(Version)] & kRowTombstone) != 0; }
+  bool tombstone() const { return (flags() & kRowTombstone) != 0; }
   std::string_view sort_key() const { return sort_key_; }
   std::string_view attributes() const {
     const char* begin = sort_key_.data() + sort_key_.size();
@@ -48,24 +53,25 @@ class RowView {
   std::string_view sort_key_;
 };
 
-/// Writes everything of a row in front of its sort key; room: kRowHeaderSizeBytes + 10.
-inline char* put_row_prefix(char* out, Version version, std::uint8_t flags, std::size_t sort_key_size) {
+/// Writes flags and, unless they say that there is none, the version; room: kRowHeaderSizeBytes.
+inline char* put_row_header(char* out, Version version, std::uint8_t flags) {
+  *out++ = static_cast<char>(flags);
+  if ((flags & kRowUnversioned) != 0) return out;
   std::memcpy(out, &version, sizeof version);
-  out[sizeof version] = static_cast<char>(flags);
-  return put_varint(out + kRowHeaderSizeBytes, sort_key_size);
+  return out + sizeof version;
 }
 
 /// Writes everything of a row in front of its attributes; room: kRowHeaderSizeBytes + 10 + the sort key.
 inline char* put_row_head(char* out, Version version, std::uint8_t flags, std::string_view sort_key) {
-  out = put_row_prefix(out, version, flags, sort_key.size());
+  out = put_varint(put_row_header(out, version, flags), sort_key.size());
   std::memcpy(out, sort_key.data(), sort_key.size());
   return out + sort_key.size();
 }
 
 inline void append_row(Bytes& out, Version version, std::uint8_t flags, std::string_view sort_key,
                        std::string_view attributes) {
-  out.append(reinterpret_cast<const char*>(&version), sizeof version);
-  out.push_back(static_cast<char>(flags));
+  char header[kRowHeaderSizeBytes];
+  out.append(header, static_cast<std::size_t>(put_row_header(header, version, flags) - header));
   append_varint(out, sort_key.size());
   out.append(sort_key).append(attributes);
 }

@@ -15,6 +15,7 @@ enum class StatusCode : std::uint8_t {
   kInvalid,      ///< The input is wrong: skip it or tell whoever sent it; the same call fails again.
   kNotFound,     ///< What was named does not exist.
   kExists,       ///< What was to be created exists already.
+  kTooLarge,     ///< What it would add to is as large as it may be: make it smaller first.
   kFull,         ///< A bounded queue is full: slow down and offer the same again.
   kUnavailable,  ///< The world is not as it should be for now (broker away, port taken): retry later.
   kStopping,     ///< The service is shutting down: stop.

@@ -151,6 +151,9 @@ struct RawAttribute : RawName {
   return attribute;
 }
 
+/// value_size_bytes() (attribute.h) of an encoded value.
+std::size_t value_size_bytes(ValueView value, const AttributeNames& names);
+
 /// The value of `name` in encoded attributes, if it is there.
 std::optional<ValueView> find_attribute(std::string_view encoded, std::string_view name, const AttributeNames& names);
 

@@ -65,10 +65,11 @@ struct StoreStats {
   std::uint64_t rows_stored = 0;       ///< Stored under a key that had no item before.
   std::uint64_t rows_repeated = 0;     ///< Exact repeats: nothing changed.
   std::uint64_t rows_conflicting = 0;  ///< Same key, other content (or a deletion): the higher version kept.
-  std::uint64_t rows_refused = 0;      ///< Would pass 400 KB with what it inherits, or can't be a key of an index.
-  std::uint64_t rows_unreadable = 0;   ///< Left out, also of indexes, since what stands at their key can't be read.
-  // … and some of the stored ones here, too.
-  std::uint64_t rows_late = 0;  ///< Stored in front of a collection's newest item.
+  std::uint64_t rows_refused = 0;     ///< Would pass 400 KB or their collection's limit, or can't be a key of an index.
+  std::uint64_t rows_unreadable = 0;  ///< Left out, also of indexes, since what stands at their key can't be read.
+  // … and some of the stored ones, or of the refused ones, here, too.
+  std::uint64_t rows_late = 0;        ///< Stored in front of a collection's newest item.
+  std::uint64_t rows_over_limit = 0;  ///< Refused, since their collection is as large as a local index allows.
   std::vector<SpaceStats> spaces;
   std::uint64_t memory_bytes = 0;  ///< Of blocks, rows and encoded ones, of all stores of the process.
 };

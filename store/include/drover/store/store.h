@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,8 +52,17 @@ struct ItemWrite {
   std::function<Decision(std::optional<std::string_view> present)> decide;
 
   /// Called once, from any thread, when the write and all its index entries can be read; with kInvalid if an index
-  /// can't hold the item, with kStopping if the table was deleted first. Not called if Table::write() fails.
+  /// can't hold the item, with kTooLarge if its collection can't, with kStopping if the table was deleted first. Not
+  /// called if Table::write() fails.
   std::function<void(model::Status)> done;
+
+  /// Of a table with a local index, may be null: called by the writer, ahead of done(), with the size of the item's
+  /// collection behind the write, local projections included.
+  std::function<void(std::uint64_t size_bytes)> sized = {};
+  bool inherits = true;  ///< Whether an item that is put takes on what the table's items inherit.
+  /// Not one item but the whole collection goes, and what its sources wrote until now stays away however often it is
+  /// read again. `decide` and `sort_key` say nothing then.
+  bool erases = false;
 };
 
 class Table;
@@ -69,8 +79,12 @@ class Table {
  public:
   virtual ~Table() = default;
 
+  /// As of now: Store::create_index() and delete_index() replace it. Valid as long as the table; asked for once, it
+  /// stays the same.
   virtual const model::TableSchema& schema() const = 0;
   virtual std::int64_t created_ms() const = 0;
+  /// Whether a global index was added a short while ago and has not all of the table's items yet.
+  virtual bool is_filling(std::string_view index) const = 0;
   virtual model::Retention retention() const = 0;
 
   /// Splits a batch of stream rows by shard, under the present shard map.
@@ -86,8 +100,8 @@ class Table {
 
   /// Visits the items of one collection within `range`, as of one moment, ascending or descending. `index` empty: the
   /// table. Returns kNotFound if there is no such index; an absent collection is no error. kUnavailable: a block can't
-  /// be read from the disk, the visit ended in front of it. A local index has no collections here (answered by the
-  /// caller from the table's, sorted anew).
+  /// be read from the disk, the visit ended in front of it; or the index is being filled. A local index has no
+  /// collections here (answered by the caller from the table's, sorted anew).
   virtual model::Status read(std::string_view index, std::string_view partition_key, const KeyRange& range,
                              bool ascending, const Visit& visit) const = 0;
 
@@ -114,6 +128,10 @@ struct StoreOptions {
   std::size_t inbox_batches = model::kShardInboxBatchesMax;
   /// Of a durable store: beyond it older items are on disk only, and read from there.
   std::uint64_t memory_budget_bytes = std::uint64_t{4} << 30;
+  /// How large an item collection may become in a table with a local index, local projections included; and in single
+  /// tables, by name. Not part of a table's definition: it may be another one at the next start.
+  std::uint64_t item_collection_limit_bytes = model::kItemCollectionSizeBytesMax;
+  std::map<std::string, std::uint64_t> item_collection_limits = {};
   model::ClockMs clock = &model::system_clock_ms;
 };
 
@@ -143,8 +161,8 @@ struct Recovery {
   std::int64_t took_ms = 0;
 };
 
-/// Called with the rows restored so far, from any thread, about once in kRecoveryProgressRows.
-using RecoveryProgress = std::function<void(std::uint64_t items)>;
+/// Called with what a start is at and the rows done so far, from any thread, about once in kRecoveryProgressRows.
+using RecoveryProgress = std::function<void(std::string_view doing, std::uint64_t rows)>;
 inline constexpr std::uint64_t kRecoveryProgressRows = 1'000'000;
 
 /// All tables of one process: in memory, and, opened with a directory, also on disk.
@@ -162,6 +180,11 @@ class Store {
   static model::Result<std::unique_ptr<Store>> open(const std::string& directory, StoreOptions options,
                                                     const RecoveryProgress& progress = {});
   virtual ~Store() = default;
+
+  /// Has the next open() of `directory` make all indexes anew from the tables' items, and each one after it until a cut
+  /// has been written. Tables that are named get this schema, which may have other indexes and inherit other attributes
+  /// (that restamps nothing). kInvalid: another key or time sort key; nothing has happened then.
+  static model::Status rebuild(const std::string& directory, std::span<const model::TableSchema> schemas);
 
   /// Empty in memory only.
   virtual const Recovery& recovery() const = 0;
@@ -190,6 +213,14 @@ class Store {
   /// kExists, or kInvalid with what validate() says. Durable when it returns, as delete_table(); kUnavailable if not.
   virtual model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) = 0;
   virtual model::Status delete_table(std::string_view name) = 0;
+
+  /// Adds a global index to a table in use. Writes and reads go on; the index can be read once it has all items
+  /// (Table::is_filling()), which a start in between goes on with. kNotFound: no such table; kExists: an index of that
+  /// name; kInvalid: what validate() says.
+  virtual model::Status create_index(std::string_view table, const model::IndexSchema& index) = 0;
+  /// kNotFound: no such table or global index.
+  virtual model::Status delete_index(std::string_view table, std::string_view index) = 0;
+
   /// Changes when a table's items go by themselves. `change` sees what holds now and may refuse with a status, which is
   /// returned. Durable when it returns, as delete_table(); kNotFound: no such table.
   virtual model::Status change_retention(std::string_view name,
