@@ -79,6 +79,8 @@ CompiledMapping::CompiledMapping(const Mapping& mapping, const model::TableSchem
                       names)),
       time_unit(mapping.time_unit),
       precision(table.time_sort_key ? table.time_sort_key->precision : model::TimePrecision::kMillis),
+      ahead_ms_max(mapping.ahead_ms_max),
+      age_ms_max(mapping.age_ms_max),
       key(table.key) {
   if (!mapping.meta) return;
   KeyPattern partition_key = compile(mapping.partition_key);

@@ -58,6 +58,8 @@ struct CompiledMapping {
   std::string meta_equals;
   model::TimeUnit time_unit;
   model::TimePrecision precision;
+  std::int64_t ahead_ms_max;
+  std::int64_t age_ms_max;
   model::KeySchema key;
 };
 

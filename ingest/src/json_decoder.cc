@@ -3,8 +3,10 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
+#include "drover/model/time.h"
 #include "item_plan.h"
 #include "json_reader.h"
 #include "learned_shapes.h"
@@ -19,6 +21,30 @@ namespace {
 /// more.
 constexpr std::size_t kPartsMax = 4;
 
+/// The times that readings may have now, in the table's canonical form: so text order is time order.
+class TimeWindow {
+ public:
+  TimeWindow() = default;
+  TimeWindow(const CompiledMapping& mapping, std::int64_t now_ms) {
+    const auto text_at = [&](std::int64_t ms) {
+      const auto time = model::time_of_number(ms, 0, model::TimeUnit::kMillis);
+      return time ? model::format_time(*time, mapping.precision) : std::string();
+    };
+    if (mapping.age_ms_max > 0) oldest_ = text_at(now_ms - mapping.age_ms_max);
+    if (mapping.ahead_ms_max > 0) newest_ = text_at(now_ms + mapping.ahead_ms_max);
+  }
+
+  /// kCount: none.
+  RejectReason refuses(std::string_view time) const {
+    if (!newest_.empty() && time > newest_) return RejectReason::kAheadOfTime;
+    return time < oldest_ ? RejectReason::kExpired : RejectReason::kCount;
+  }
+
+ private:
+  std::string oldest_;  ///< Empty, as below: no bound.
+  std::string newest_;
+};
+
 class JsonDecoder : public Decoder {
  public:
   JsonDecoder(const Mapping& mapping, const model::TableSchema& table, model::AttributeNames& names, JsonWays ways)
@@ -31,10 +57,14 @@ class JsonDecoder : public Decoder {
       if (record.value) values_size_bytes += record.value->size();
     }
     RowWriter writer(out, records.records.size(), values_size_bytes);
+    window_ = TimeWindow(mapping_, now_ms);
     for (const model::RecordView& record : records.records) {
       advance_log_time(state, record, now_ms);
       ItemParts parts;
-      const RejectReason reason = read(record, parts);
+      RejectReason reason = read(record, parts);
+      if (reason == RejectReason::kCount && parts.plan->sort_key.field == KeyPattern::Field::kTime) {
+        reason = window_.refuses(parts.time);
+      }
       if (reason != RejectReason::kCount) [[unlikely]] {
         on_reject({records.source, &record, reason});
         continue;
@@ -62,6 +92,7 @@ class JsonDecoder : public Decoder {
   JsonReader reader_;
   LearnedShapes shapes_;
   const JsonWays ways_;
+  TimeWindow window_;  ///< Of the present batch.
 };
 
 }  // namespace
@@ -92,6 +123,10 @@ std::string_view wire_name(RejectReason reason) {
       return "bad_key";
     case RejectReason::kDuplicateName:
       return "duplicate_name";
+    case RejectReason::kAheadOfTime:
+      return "ahead_of_time";
+    case RejectReason::kExpired:
+      return "expired";
     case RejectReason::kCount:
       break;
   }

@@ -141,6 +141,8 @@ void collect_collections(const store::StoreStats& store, Families& out) {
       gauge("drover_largest_collection_items", "Items of the largest collection; its key is at /heat.");
   Family largest_bytes =
       gauge("drover_largest_collection_bytes", "Bytes of the largest collection; its key is at /heat.");
+  Family expired =
+      counter("drover_items_expired_total", "Items of a table that were removed when their time had come.");
   Family by_items = histogram("drover_collection_items",
                               "Collections by their number of items, as they are now: use it without rate().");
   Family by_bytes = histogram("drover_collection_bytes",
@@ -161,6 +163,7 @@ void collect_collections(const store::StoreStats& store, Families& out) {
     items.add(labels, item_count);
     bytes.add(labels, byte_count);
     hot.add(labels, hot_key_count);
+    if (space.index.empty()) expired.add({{"table", space.table}}, space.items_expired);
     largest_items.add(labels, space.largest_collection_items);
     largest_bytes.add(labels, space.largest_collection_bytes);
     by_items.add_histogram(labels, store::kCollectionItemsBounds, space.collections_by_items,
@@ -168,7 +171,8 @@ void collect_collections(const store::StoreStats& store, Families& out) {
     by_bytes.add_histogram(labels, store::kCollectionBytesBounds, space.collections_by_bytes,
                            static_cast<double>(byte_count));
   }
-  for (Family* family : {&collections, &items, &bytes, &hot, &largest_items, &largest_bytes, &by_items, &by_bytes}) {
+  for (Family* family :
+       {&collections, &items, &bytes, &hot, &expired, &largest_items, &largest_bytes, &by_items, &by_bytes}) {
     family->move_to(out);
   }
 }

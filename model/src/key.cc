@@ -184,4 +184,8 @@ Bytes canonical_time_key(const TimeSortKey& time, std::string_view text, bool ro
   return time.prefix + format_time(*at, time.precision);
 }
 
+Bytes time_key(const TimeSortKey& time, TimeNs at) {
+  return time.prefix + format_time(at, time.precision);
+}
+
 }  // namespace drover::model

@@ -13,6 +13,11 @@
 namespace drover::server {
 namespace {
 
+constexpr std::int64_t kDayMs = std::int64_t{24} * 3600 * 1000;
+constexpr std::int64_t kRetainMsMax = 36'500 * kDayMs;
+/// How far ahead of the clock a reading may be, unless its topic says otherwise.
+constexpr std::int64_t kAheadMsMax = kDayMs;
+
 /// What librdkafka properties Drover sets from settings of its own, and where.
 struct OwnProperty {
   std::string_view property;
@@ -118,8 +123,15 @@ model::TimeSortKey read_time_sort_key(Section section) {
 constexpr std::uint64_t kCollectionLimitBytesMin = std::uint64_t{1} << 10;
 constexpr std::uint64_t kCollectionLimitBytesMax = std::uint64_t{1} << 50;
 
-model::TableSchema read_table(Section table, store::StoreOptions& store) {
-  model::TableSchema out;
+/// A table as the file has it.
+struct Table {
+  model::TableSchema schema;
+  model::Retention retention;
+};
+
+Table read_table(Section table, store::StoreOptions& store) {
+  Table read;
+  model::TableSchema& out = read.schema;
   if (auto name = table.require("name", "the table's name")) out.name = name->text().value_or("");
   if (auto keys = table.require("keys", "the table's partition_key and, for collections, its sort_key")) {
     if (auto section = keys->section()) {
@@ -145,6 +157,18 @@ model::TableSchema read_table(Section table, store::StoreOptions& store) {
       if (auto section = index.section()) out.indexes.push_back(read_index(std::move(*section)));
     }
   }
+  if (auto ttl = table.find("ttl")) {
+    read.retention.ttl_attribute = ttl->text().value_or("");
+    if (read.retention.ttl_attribute.empty() ||
+        read.retention.ttl_attribute.size() > model::kKeyAttributeNameSizeBytesMax) {
+      ttl->problem(
+          "needs the name of an attribute, of at most 255 bytes: it holds the second in which an item expires");
+    }
+  }
+  if (auto retain = table.find("retain")) {
+    read.retention.retain_ms = retain->duration_ms(1'000, kRetainMsMax).value_or(0);
+    if (!out.time_sort_key) retain->problem("needs a time_sort_key: the time in it tells how old an item is");
+  }
   if (auto limit = table.find("item_collection_limit")) {
     if (auto bytes = limit->size_bytes(kCollectionLimitBytesMin, kCollectionLimitBytesMax)) {
       store.item_collection_limits[out.name] = *bytes;
@@ -154,7 +178,7 @@ model::TableSchema read_table(Section table, store::StoreOptions& store) {
     }
   }
   table.finish();
-  return out;
+  return read;
 }
 
 /// Reads a value that ingest parses: a path or a template.
@@ -232,6 +256,10 @@ ingest::Mapping read_topic(Section topic) {
   if (auto attributes = topic.find("attributes")) read_attributes(*attributes, out.attributes);
   if (auto meta = topic.find("meta")) {
     if (auto section = meta->section()) out.meta = read_meta(std::move(*section));
+  }
+  out.ahead_ms_max = kAheadMsMax;
+  if (auto ahead = topic.find("max_ahead")) {
+    out.ahead_ms_max = ahead->duration_ms(1'000, kRetainMsMax).value_or(kAheadMsMax);
   }
   topic.finish();
   return out;
@@ -320,12 +348,13 @@ class ConfigReader {
       auto section = setting.section();
       if (!section) continue;
       const std::size_t problems = tree_.problems().size();
-      model::TableSchema table = read_table(std::move(*section), config_.store);
+      auto [table, retention] = read_table(std::move(*section), config_.store);
       if (tree_.problems().size() == problems) {
         if (model::Status status = model::validate(table); !status.ok()) setting.problem(status.message());
       }
       if (find_table(table.name) != nullptr)
         setting.problem("there is a table " + quoted(table.name) + " above: name it otherwise");
+      if (retention != model::Retention{}) config_.retention.insert_or_assign(table.name, std::move(retention));
       config_.tables.push_back(std::move(table));
       tables_.push_back(setting);
     }

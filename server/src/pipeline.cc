@@ -10,6 +10,7 @@
 #include "drover/model/clock.h"
 #include "dynamodb/api.h"
 #include "http_server.h"
+#include "sweeper.h"
 #include "table_sink.h"
 
 namespace drover::server {
@@ -24,6 +25,7 @@ class DroverPipeline final : public Pipeline {
       : config_(std::move(config)),
         store_(std::move(store)),
         sink_(*store_, config_.tables),
+        sweeper_(*store_),
         api_(DynamoDbApi::make(*store_)),
         api_server_(HttpServer::make(
             {.address = config_.api, .threads = config_.api_threads, .name = "api"},
@@ -53,6 +55,7 @@ class DroverPipeline final : public Pipeline {
     if (!config_.store_directory.empty()) {
       checkpointer_.emplace(*store_, consumer_.get(), config_.checkpoint_interval_ms).start();
     }
+    sweeper_.start();
     if (consumer_ != nullptr) consumer_->start();
     return {};
   }
@@ -65,6 +68,7 @@ class DroverPipeline final : public Pipeline {
       return std::max<std::int64_t>(0, (deadline_ns - model::steady_clock_ns()) / 1'000'000);
     };
     if (consumer_ != nullptr) consumer_->stop();
+    sweeper_.stop();
     api_server_->stop(std::min(left_ms(), kListenerStopMs));
     const bool drained = store_->drain(left_ms());
     model::Status kept;
@@ -89,7 +93,6 @@ class DroverPipeline final : public Pipeline {
   model::Status create_tables() {
     for (const model::TableSchema& table : config_.tables) {
       const auto created = store_->create_table(table);
-      if (created.ok()) continue;
       const auto present = store_->find_table(table.name);
       model::Status status = created.status();
       if (present != nullptr && may_become(present->schema(), table)) {
@@ -100,6 +103,7 @@ class DroverPipeline final : public Pipeline {
             "change the config, or run drover store rebuild");
       }
       if (!status.ok()) return {status.code(), "table " + table.name + ": " + status.message()};
+      if (status = set_retention(table.name); !status.ok()) return status;
     }
     return {};
   }
@@ -127,6 +131,16 @@ class DroverPipeline final : public Pipeline {
     return {};
   }
 
+  model::Status set_retention(const std::string& table) {
+    const auto found = config_.retention.find(table);
+    const model::Retention wanted = found != config_.retention.end() ? found->second : model::Retention{};
+    return store_->change_retention(table, [&](model::Retention& retention) {
+      if (!wanted.ttl_attribute.empty()) retention.ttl_attribute = wanted.ttl_attribute;
+      retention.retain_ms = wanted.retain_ms;
+      return model::Status();
+    });
+  }
+
   model::Status open_consumer() {
     if (config_.topics.empty()) return {};
     std::vector<ingest::Topic> topics;
@@ -134,6 +148,7 @@ class DroverPipeline final : public Pipeline {
       const auto table = store_->find_table(mapping.table);
       if (table == nullptr) return model::invalid("topic " + mapping.topic + ": there is no table " + mapping.table);
       topics.push_back({mapping, table->schema()});
+      topics.back().mapping.age_ms_max = table->retention().retain_ms;
     }
     auto opened =
         ingest::Consumer::open(config_.kafka, std::move(topics), store_->names(), sink_, store_->recovery().positions);
@@ -149,6 +164,7 @@ class DroverPipeline final : public Pipeline {
   TableSink sink_;
   std::unique_ptr<ingest::Consumer> consumer_;  // null without topics
   std::optional<Checkpointer> checkpointer_;    // none in memory only
+  Sweeper sweeper_;
   const std::unique_ptr<DynamoDbApi> api_;
   const std::unique_ptr<HttpServer> api_server_;
   Admin admin_;

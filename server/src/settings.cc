@@ -91,6 +91,8 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string format_duration(std::int64_t ms) {
+  if (ms % 86'400'000 == 0) return std::to_string(ms / 86'400'000) + "d";
+  if (ms % 3'600'000 == 0) return std::to_string(ms / 3'600'000) + "h";
   if (ms % 60'000 == 0) return std::to_string(ms / 60'000) + "m";
   if (ms % 1'000 == 0) return std::to_string(ms / 1'000) + "s";
   return std::to_string(ms) + "ms";
@@ -223,14 +225,19 @@ std::optional<std::int64_t> Setting::duration_ms(std::int64_t min, std::int64_t 
     const std::string_view written = node_.Scalar();
     const std::size_t digits = std::min(written.find_first_not_of("0123456789"), written.size());
     const std::string_view unit = written.substr(digits);
-    const std::int64_t unit_ms = unit == "ms" ? 1 : unit == "s" ? 1'000 : unit == "m" ? 60'000 : 0;
+    const std::int64_t unit_ms = unit == "ms"  ? 1
+                                 : unit == "s" ? 1'000
+                                 : unit == "m" ? 60'000
+                                 : unit == "h" ? 3'600'000
+                                 : unit == "d" ? 86'400'000
+                                               : 0;
     const auto count = parse_number<std::uint32_t>(written.substr(0, digits));
     if (count && unit_ms != 0) {
       const std::int64_t ms = std::int64_t{*count} * unit_ms;
       if (ms >= min && ms <= max) return ms;
     }
   }
-  wrong("a time from " + format_duration(min) + " to " + format_duration(max) + ", with its unit (ms, s or m)");
+  wrong("a time from " + format_duration(min) + " to " + format_duration(max) + ", with its unit (ms, s, m, h or d)");
   return std::nullopt;
 }
 

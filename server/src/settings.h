@@ -58,7 +58,7 @@ class Setting {
   std::optional<std::string> text() const;
   std::optional<std::uint64_t> number(std::uint64_t min, std::uint64_t max) const;
   std::optional<bool> boolean() const;
-  /// A time with its unit: `10s`, `500ms`, `2m`.
+  /// A time with its unit: `10s`, `500ms`, `2m`, `12h`, `30d`.
   std::optional<std::int64_t> duration_ms(std::int64_t min, std::int64_t max) const;
   /// A size with its unit: `512MiB`, `8GiB`.
   std::optional<std::uint64_t> size_bytes(std::uint64_t min, std::uint64_t max) const;

@@ -375,6 +375,154 @@ SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired
   return merge.delta;
 }
 
+bool Collection::may_hold(std::string_view begin, std::string_view end) const {
+  const View* const view = this->view();
+  if (view == nullptr) return false;
+  const std::uint32_t tail_count = view->tail->count();
+  const std::uint32_t in_tail = view->tail->lower_bound(begin, tail_count);
+  if (in_tail < tail_count && view->tail->row(in_tail).sort_key() < end) return true;
+  for (const Node* node = view->history; node != nullptr;) {
+    const auto keys = node->first_key.begin();
+    const auto above = std::upper_bound(keys + 1, keys + node->count, begin);
+    if (above != keys + node->count && *above < end) return true;
+    const auto i = static_cast<std::size_t>(above - keys) - 1;
+    if (node->level > 0) {
+      node = node->node(i);
+      continue;
+    }
+    if (node->is_cold(i)) return node->first_key[i] < end && node->cold_block(i)->last_key() >= begin;
+    const Block& block = *node->block(i);
+    const std::uint32_t count = block.count();
+    const std::uint32_t at = block.lower_bound(begin, count);
+    return at < count && block.row(at).sort_key() < end;
+  }
+  return false;
+}
+
+/// A trim under way.
+struct Collection::Trimming {
+  const Trim& trim;
+  const UseRow& use;
+  std::size_t rows_left;
+  RetireList& retired;
+  std::vector<model::Bytes>* gone;
+  Trimmed result;
+  bool stopped = false;  ///< Whatever comes now stays.
+};
+
+/// The blocks that take the block's place; nothing: it stays as it is.
+std::optional<std::vector<Block*>> Collection::trim_block(const Block& block, bool open, Trimming& trimming) const {
+  const std::uint32_t count = block.writer_count();
+  const std::uint32_t begin = block.lower_bound(trimming.trim.begin, count);
+  std::uint32_t end = block.lower_bound(trimming.trim.end, count);
+  if (trimming.use && end - begin > trimming.rows_left) {
+    end = begin + static_cast<std::uint32_t>(trimming.rows_left);
+    trimming.stopped = trimming.result.more = true;
+  }
+  if (begin == end) return std::nullopt;
+  std::size_t left = block.used();
+  for (std::uint32_t i = begin; i < end; ++i) {
+    const model::RowView row = block.row(i);
+    if (trimming.use && !row.tombstone()) trimming.use(row);
+    trimming.result.delta.items -= items_of(row);
+    trimming.result.delta.bytes -= static_cast<std::int64_t>(row.bytes().size());
+    left -= Block::room_for(row.bytes().size());
+  }
+  if (trimming.use) trimming.rows_left -= end - begin;
+  BlockWriter out(left, full_capacity(), open ? open_capacity(std::min(left, full_capacity())) : 0, cut);
+  out.add(block, 0, begin);
+  out.add(block, end, count);
+  return out.take();
+}
+
+/// Appends to `pieces` what takes the place of a cold block that has keys on both sides of `begin` or behind it. False:
+/// it stays as it is.
+bool Collection::trim_cold(const ColdBlock& block, Trimming& trimming, Pieces& pieces) const {
+  const Trim& trim = trimming.trim;
+  const bool reaches_beyond = block.last_key() >= trim.end;
+  if (block.last_key() < trim.begin || (reaches_beyond && block.first_key() >= trim.overdue)) return false;
+  if (!trimming.use && !reaches_beyond && block.first_key() >= trim.begin) {
+    trimming.result.delta.items -= std::int64_t{block.rows()} - block.tombstones();
+    trimming.result.delta.bytes -= static_cast<std::int64_t>(block.row_bytes());
+    return true;
+  }
+  const auto rows = block.decode_patiently();
+  if (!rows.ok()) {
+    ++trimming.result.delta.unreadable;
+    trimming.stopped = true;
+    return false;
+  }
+  if (reaches_beyond) {
+    const std::uint32_t count = (*rows)->writer_count();
+    const std::uint32_t first = (*rows)->lower_bound(trim.begin, count);
+    if (first == count || (*rows)->row(first).sort_key() >= trim.overdue) return false;
+  }
+  const auto blocks = trim_block(**rows, false, trimming);
+  if (!blocks) return false;
+  for (const Block* each : *blocks) pieces.push_back(piece_of(each));
+  return true;
+}
+
+/// The children that take the place of the node's.
+Pieces Collection::trim_node(const Node& node, Trimming& trimming) const {
+  Pieces pieces;
+  for (std::size_t i = 0; i < node.count; ++i) {
+    const bool lies_apart =
+        node.first_key[i] >= trimming.trim.end || (i + 1u < node.count && node.first_key[i + 1] <= trimming.trim.begin);
+    if (lies_apart || trimming.stopped) {
+      pieces.push_back(piece_at(node, i));
+    } else if (node.level > 0) {
+      const Pieces below = nodes_over(trim_node(*node.node(i), trimming), node.node(i)->level);
+      pieces.insert(pieces.end(), below.begin(), below.end());
+    } else if (node.is_cold(i)) {
+      const ColdBlock* const old = node.cold_block(i);
+      if (!trim_cold(*old, trimming, pieces)) {
+        pieces.push_back(piece_at(node, i));
+        continue;
+      }
+      note_gone(old->first_key(), old->born(), trimming.gone);
+      retire(old, trimming.retired);
+    } else {
+      const Block* const old = node.block(i);
+      const auto blocks = trim_block(*old, false, trimming);
+      if (!blocks) {
+        pieces.push_back(piece_at(node, i));
+        continue;
+      }
+      for (const Block* each : *blocks) pieces.push_back(piece_of(each));
+      note_gone(old->row(0).sort_key(), old->born(), trimming.gone);
+      retire(old, trimming.retired);
+    }
+  }
+  retire(&node, trimming.retired);
+  return pieces;
+}
+
+Collection::Trimmed Collection::trim(const Trim& trim, const UseRow& use, std::size_t rows_max, RetireList& retired,
+                                     std::vector<model::Bytes>* gone) {
+  Trimming trimming{trim, use, rows_max, retired, gone, {}, false};
+  const View* old = view_.load(std::memory_order_relaxed);  // own stores only
+  if (old == nullptr) return {};
+  View next = *old;
+  if (next.history != nullptr) {
+    const std::uint8_t level = next.history->level;
+    next.history = root_over(nodes_over(trim_node(*next.history, trimming), level), level);
+  }
+  if (!trimming.stopped) {
+    if (const auto blocks = trim_block(*next.tail, true, trimming)) {
+      retire(next.tail, retired);
+      next.tail = blocks->empty() ? Block::make(open_capacity(0), cut) : blocks->back();
+      for (std::size_t i = 0; i + 1 < blocks->size(); ++i) {
+        next.history = appended_to_history(next.history, (*blocks)[i], retired);
+      }
+    }
+  }
+  publish(next, retired);
+  writer.items += trimming.result.delta.items;
+  writer.bytes += trimming.result.delta.bytes;
+  return trimming.result;
+}
+
 /// Whether the seal's blocks stand in the history as they did.
 bool Collection::holds(const Seal& seal) const {
   const View* view = view_.load(std::memory_order_relaxed);  // own stores only

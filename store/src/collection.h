@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -84,6 +85,15 @@ struct SizeDelta {
   std::size_t unreadable = 0;  ///< Changes left out, since a block that they touch can't be read.
 };
 
+/// Rows of old times that are to go: those of sort keys in [begin, end).
+struct Trim {
+  model::Bytes begin;
+  model::Bytes end;
+  /// A cold block that reaches beyond `end` stays whole, unless it has a row below this: decoding and building it anew
+  /// for a few rows each time would cost more than they take.
+  model::Bytes overdue;
+};
+
 /// Blocks of one history, neighbours in order, and the cold one that is to stand in their place.
 struct Seal {
   std::vector<const Block*> blocks;  ///< Maybe gone meanwhile: known again by where they lie and when they were born.
@@ -115,6 +125,9 @@ class alignas(64) Collection {
   /// The present state, for a Cursor; null while the collection has never had a row.
   const View* view() const { return view_.load(std::memory_order_acquire); }  // pairs with publish()
 
+  /// Whether rows of [begin, end) may stand here; decodes nothing to know. Threads: as Cursor.
+  bool may_hold(std::string_view begin, std::string_view end) const;
+
   // Writer only from here on.
 
   /// Whether a row of this sort key would be the last one.
@@ -132,6 +145,17 @@ class alignas(64) Collection {
   /// Puts and removes rows. Requires: sort keys strictly ascending. First keys of blocks that leave the history, and
   /// stood in it at the last cut, are appended to `gone`.
   SizeDelta merge(std::span<const Change> changes, RetireList& retired, std::vector<model::Bytes>* gone = nullptr);
+
+  /// Removes what `trim` says, the oldest first. `use` gets every row that goes but tombstones, `rows_max` rows at most
+  /// in one call; without it cold blocks go unread, and all rows at once. `gone` as in merge(). What can't be read
+  /// stays, and what is behind it.
+  struct Trimmed {
+    SizeDelta delta;
+    bool more = false;  ///< `rows_max` was not enough.
+  };
+  using UseRow = std::function<void(const model::RowView&)>;
+  Trimmed trim(const Trim& trim, const UseRow& use, std::size_t rows_max, RetireList& retired,
+               std::vector<model::Bytes>* gone = nullptr);
 
   /// Puts cold blocks in the place of others, where these still stand as they were; the others' seals stay at the end
   /// of `seals`: how many. Requires: in order.
@@ -187,6 +211,10 @@ class alignas(64) Collection {
   std::vector<Block*> merge_block(const Block* block, std::span<const Change> changes, bool open,
                                   SizeDelta& delta) const;
   void note_gone(std::string_view first_key, std::uint32_t born, std::vector<model::Bytes>* gone) const;
+  struct Trimming;
+  std::optional<std::vector<Block*>> trim_block(const Block& block, bool open, Trimming& trimming) const;
+  bool trim_cold(const ColdBlock& block, Trimming& trimming, Pieces& pieces) const;
+  Pieces trim_node(const Node& node, Trimming& trimming) const;
   struct Merge;
   Pieces merge_node(const Node& node, std::span<const Change> changes, Merge& merge) const;
 

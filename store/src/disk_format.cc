@@ -173,6 +173,22 @@ std::optional<model::TableSchema> decode_schema(std::string_view encoded) {
   return schema;
 }
 
+model::Bytes encode(const model::Retention& retention) {
+  model::Bytes out;
+  append_bytes(out, retention.ttl_attribute);
+  model::append_varint(out, static_cast<std::uint64_t>(retention.retain_ms));
+  return out;
+}
+
+std::optional<model::Retention> decode_retention(std::string_view encoded) {
+  DiskReader in(encoded);
+  model::Retention retention;
+  retention.ttl_attribute = in.bytes();
+  retention.retain_ms = static_cast<std::int64_t>(in.varint());
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return retention;
+}
+
 model::Bytes encode(const model::SourcePosition& position) {
   model::Bytes out;
   append_bytes(out, position.topic);

@@ -20,7 +20,8 @@
 ///             "source/" id(2)             = source position
 ///             "table/" id(4)              = varint(ms when it was created) varint(size) table schema
 ///                                           varint(number of the next index) { varint(2 * its number + whether it was
-///                                           made with the table) }    of each global index; nothing: all were, 1 to n
+///                                           made with the table) }    of each global index
+///                                           varint(size) TTL attribute varint(ms to retain)    empty, 0: for ever
 ///             "filled/" space             = nothing: a global index that came later has all items of its table
 ///     blocks  space hash(8) part(partition key) first sort key = columns (columns.h)
 ///     tails   space segment(2)            = { varint(size) partition key varint(size) columns }   size 0: no rows
@@ -103,6 +104,8 @@ void append_bytes(model::Bytes& out, std::string_view bytes);
 
 model::Bytes encode(const model::TableSchema& schema);
 std::optional<model::TableSchema> decode_schema(std::string_view encoded);
+model::Bytes encode(const model::Retention& retention);
+std::optional<model::Retention> decode_retention(std::string_view encoded);
 model::Bytes encode(const model::SourcePosition& position);
 /// `source` is what the key says.
 std::optional<model::SourcePosition> decode_position(model::SourceId source, std::string_view encoded);

@@ -404,7 +404,7 @@ bool TableShard::offer(Delivery&& delivery) {
   return false;
 }
 
-bool TableShard::offer(ItemWrite&& write) {
+bool TableShard::offer(Write&& write) {
   shared_.writes_waiting.fetch_add(1, std::memory_order_acq_rel);
   if (!writes_.try_push(std::move(write))) {
     shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);
@@ -458,7 +458,7 @@ void TableShard::drop_all() {
     counters_.batches_in_hand.fetch_sub(1, std::memory_order_acq_rel);
     shared_.in_flight.fetch_sub(1, std::memory_order_acq_rel);
   }
-  for (ItemWrite write; writes_.try_pop(write);) {
+  for (Write write; writes_.try_pop(write);) {
     write.done(table_gone());
     shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);
   }
@@ -519,8 +519,16 @@ void TableShard::run() {
 std::int64_t TableShard::apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement) {
   constexpr std::int64_t kWritesPerTurn = 64;
   std::int64_t taken = 0;
-  for (ItemWrite write; taken < kWritesPerTurn && writes_.try_pop(write); ++taken) {
+  for (Write write; taken < kWritesPerTurn && writes_.try_pop(write); ++taken) {
     shared_.writes_waiting.fetch_sub(1, std::memory_order_acq_rel);  // the turn counts itself meanwhile
+    if (write.trim) {
+      // A batch comes in between. If there is no room to wait again, the next walk goes on with it.
+      const bool goes_on = trim(write) && offer(std::move(write));
+      if (!goes_on)
+        acknowledgement->done.push_back(std::move(write.done));  // NOLINT(bugprone-use-after-move): it stayed
+      ++taken;
+      break;
+    }
     model::Status status = write.erases ? begin_erasing(write, acknowledgement) : apply(write);
     if (write.erases && status.ok()) continue;
     if (status.ok()) {
@@ -947,6 +955,32 @@ void TableShard::log(std::string_view partition_key, std::string_view row, std::
   entry.interval = changes_.interval();
   entry.partition_key = partition_key;
   entry.row.assign(row).append(more);
+}
+
+/// Removes what has come of age from a collection, and its index entries; whether there is more for another turn. Not
+/// logged: after a crash the same rows have come of age again.
+bool TableShard::trim(const Write& write) {
+  constexpr std::size_t kRowsPerTurn = 4096;
+  Collection* const collection = space_.find(model::hash_key(write.partition_key), write.partition_key);
+  if (collection == nullptr) return false;
+  changes_.about_to_change(*collection);
+  const std::int64_t items = collection->writer.items;
+  const std::int64_t bytes = collection->writer.bytes;
+  model::Bytes removal_bytes;
+  model::append_row(removal_bytes, {}, model::kRowTombstone, {}, {});
+  const model::RowView removal(removal_bytes);
+  const auto leave = [&](const model::RowView& row) {
+    append_index_entries(*collection, removal, {}, &row);
+    if (sizes_) sizes_->add(*collection, growth(*collection, removal, {}, &row));
+  };
+  // What is filling an index goes on behind this with the rows that are left: nothing that goes here comes back.
+  const bool leaves_alone = indexes_->empty() && !sizes_;
+  const Collection::Trimmed trimmed = collection->trim(*write.trim, leaves_alone ? Collection::UseRow() : leave,
+                                                       kRowsPerTurn, retired_, changes_.gone_keys());
+  changes_.add_gone(*collection);
+  note_size(*collection, items, bytes);
+  add(counters_.expired, static_cast<std::uint64_t>(-trimmed.delta.items));
+  return trimmed.more;
 }
 
 model::Status TableShard::apply(ItemWrite& write) {

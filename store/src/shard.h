@@ -275,11 +275,17 @@ class Stamps {
   std::unordered_map<std::string, std::uint64_t> users_ GUARDED_BY(mutex_);  ///< Nodes, which stay where they are.
 };
 
+/// What waits for a table shard's writer beside the stream: an API write, or the trimming of a collection.
+struct Write : ItemWrite {
+  std::optional<Trim> trim;  ///< Of the collection; instead of a decision.
+};
+
 /// Counters of one table's stream rows. Statistics: relaxed.
 struct TableCounters {
   /// Stream batches that wait or are being applied: the last one has the indexes flushed.
   std::atomic<std::int64_t> batches_in_hand{0};
   std::atomic<std::uint64_t> stored{0}, repeated{0}, conflicting{0}, late{0}, refused{0}, over_limit{0};
+  std::atomic<std::uint64_t> expired{0};  ///< Items, not rows.
 };
 
 /// A shard of a table: applies stream rows and API writes, stamps what readings inherit, keeps the indexes in step.
@@ -298,7 +304,7 @@ class TableShard final : public Shard {
   /// A hold has ended: API writes that wait are taken.
   void resume();
   /// Moved from only on success; false: the writes' share of the inbox is used up.
-  bool offer(ItemWrite&& write);
+  bool offer(Write&& write);
   /// Called by an index shard that has made room.
   void wake();
   /// The table's global indexes from here on. `filling`: one of them that is to be filled with the rows of these
@@ -339,6 +345,7 @@ class TableShard final : public Shard {
   std::int64_t erased_until_ms(const Collection& collection) const;
   void apply(Collection& collection, std::string_view row_bytes);
   model::Status apply(ItemWrite& write);
+  bool trim(const Write& write);
   void log(std::string_view partition_key, std::string_view row, std::string_view more);
   std::string_view inherited_by(const Collection& collection, const model::RowView& row);
   void learn_stamp(Collection& collection, const model::RowView& row);
@@ -371,7 +378,7 @@ class TableShard final : public Shard {
   static constexpr std::uint32_t kMaskBits = 64;
   std::uint64_t inherited_mask_ = 0;  ///< Of the ids below kMaskBits.
 
-  tbb::concurrent_bounded_queue<ItemWrite> writes_;
+  tbb::concurrent_bounded_queue<Write> writes_;
   /// Whether the outbox waits for an index shard: set by the writer, kWaiting to kWoken by wake().
   enum class Room : std::uint8_t { kNotWaiting, kWaiting, kWoken };
   std::atomic<Room> room_{Room::kNotWaiting};

@@ -14,6 +14,7 @@
 #include "disk_format.h"
 #include "drover/model/crash_point.h"
 #include "drover/model/sync.h"
+#include "expirer.h"
 #include "table.h"
 
 namespace drover::store {
@@ -39,6 +40,7 @@ struct TableRecord {
   model::TableSchema schema;
   std::uint16_t next_index = 1;
   std::vector<Index> indexes;  ///< Of the schema's global ones, in its order.
+  model::Retention retention;
 };
 
 model::Bytes encode(const TableRecord& record) {
@@ -49,12 +51,13 @@ model::Bytes encode(const TableRecord& record) {
   for (const TableRecord::Index& index : record.indexes) {
     model::append_varint(out, 2u * index.number + (index.from_the_start ? 1 : 0));
   }
+  out.append(store::encode(record.retention));
   return out;
 }
 
 /// The record of a table with these indexes from the start.
 TableRecord first_record(std::int64_t created_ms, const model::TableSchema& schema) {
-  TableRecord record{created_ms, schema, 1, {}};
+  TableRecord record{created_ms, schema, 1, {}, {}};
   for (const model::IndexSchema& index : schema.indexes) {
     if (!index.local) record.indexes.push_back({record.next_index++, true});
   }
@@ -65,15 +68,16 @@ std::optional<TableRecord> decode_table(std::string_view encoded) {
   DiskReader in(encoded);
   const auto created_ms = static_cast<std::int64_t>(in.varint());
   const std::optional<model::TableSchema> schema = decode_schema(in.bytes());
-  if (!schema || !in.ok()) return std::nullopt;
+  if (!schema) return std::nullopt;
   TableRecord record = first_record(created_ms, *schema);
-  if (in.at_end()) return record;
   record.next_index = static_cast<std::uint16_t>(in.varint());
   for (TableRecord::Index& index : record.indexes) {
     const std::uint64_t number = in.varint();
     index = {static_cast<std::uint16_t>(number / 2), number % 2 != 0};
   }
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  std::optional<model::Retention> retention = decode_retention(in.rest());
+  if (!in.ok() || !retention) return std::nullopt;
+  record.retention = std::move(*retention);
   return record;
 }
 
@@ -105,7 +109,7 @@ class ShardedStore final : public Store {
   model::Result<std::shared_ptr<Table>> create_table(const model::TableSchema& schema) override {
     if (model::Status status = model::validate(schema); !status.ok()) return status;
     const model::LockGuard defining(definitions_mutex_);
-    MemoryTable::Identity identity{0, shared_.options.clock()};
+    MemoryTable::Identity identity{0, shared_.options.clock(), {}};
     const TableRecord record = first_record(identity.created_ms, schema);
     {
       const model::LockGuard lock(mutex_);
@@ -153,6 +157,25 @@ class ShardedStore final : public Store {
     return disk_->write(batch);
   }
 
+  model::Status change_retention(std::string_view name,
+                                 const std::function<model::Status(model::Retention&)>& change) override {
+    const model::LockGuard defining(definitions_mutex_);
+    const std::shared_ptr<MemoryTable> table = find(name);
+    if (table == nullptr) return {model::StatusCode::kNotFound, "no such table: " + std::string(name)};
+    model::Retention retention = table->retention();
+    if (model::Status status = change(retention); !status.ok()) return status;
+    if (retention.retain_ms > 0 && !table->schema().time_sort_key) {
+      return model::invalid("table " + table->schema().name +
+                            ": retain needs a time sort key, which tells its items' age");
+    }
+    if (retention == table->retention()) return {};
+    TableRecord record = records_[table->id()];
+    record.retention = retention;
+    if (model::Status status = write_record(table->id(), record, {}); !status.ok()) return status;
+    table->set_retention(std::move(retention));
+    return {};
+  }
+
   model::Status create_index(std::string_view name, const model::IndexSchema& index) override {
     const model::LockGuard defining(definitions_mutex_);
     const std::shared_ptr<MemoryTable> table = find(name);
@@ -194,13 +217,9 @@ class ShardedStore final : public Store {
     return {};
   }
 
-  std::shared_ptr<Table> find_table(std::string_view name) const override { return find(name); }
+  bool expire_step() override { return expirer_.step(tables()); }
 
-  std::shared_ptr<MemoryTable> find(std::string_view name) const {
-    const model::LockGuard lock(mutex_);
-    const auto found = tables_.find(name);
-    return found == tables_.end() ? nullptr : found->second;
-  }
+  std::shared_ptr<Table> find_table(std::string_view name) const override { return find(name); }
 
   std::vector<std::string> table_names() const override {
     const model::LockGuard lock(mutex_);
@@ -248,6 +267,12 @@ class ShardedStore final : public Store {
  private:
   class DiskCut;
 
+  std::shared_ptr<MemoryTable> find(std::string_view name) const {
+    const model::LockGuard lock(mutex_);
+    const auto found = tables_.find(name);
+    return found == tables_.end() ? nullptr : found->second;
+  }
+
   std::shared_ptr<MemoryTable> make_table(const TableRecord& record, std::uint32_t id, const std::set<SpaceId>& filled);
   model::Status write_record(std::uint32_t table, const TableRecord& record, std::optional<SpaceId> gone)
       REQUIRES_LOCK(definitions_mutex_);
@@ -282,6 +307,7 @@ class ShardedStore final : public Store {
   std::uint32_t next_table_id_ GUARDED_BY(mutex_) = 1;
   std::uint32_t interval_ GUARDED_BY(mutex_) = 0;  ///< Between the last cut and the next; 0 in memory only.
   std::atomic<bool> cut_pending_{false};           ///< The last cut is not on disk.
+  Expirer expirer_{shared_};                       // whoever calls expire_step()
   // Whoever writes cuts.
   std::size_t names_on_disk_ = 0;  ///< With the last cut.
   std::size_t evict_space_ = 0;    ///< Where evicting goes on: which space of all tables, and its segment.
@@ -378,7 +404,7 @@ std::shared_ptr<MemoryTable> ShardedStore::make_table(const TableRecord& record,
   for (const TableRecord::Index& index : record.indexes) {
     indexes.push_back({index.number, index.from_the_start || filled.contains({id, index.number})});
   }
-  return MemoryTable::make(shared_, record.schema, {id, record.created_ms}, indexes);
+  return MemoryTable::make(shared_, record.schema, {id, record.created_ms, record.retention}, indexes);
 }
 
 /// Makes a table's record durable, and what is left of a key space that it has no more go.
@@ -460,6 +486,8 @@ model::Status ShardedStore::recover(const RecoveryProgress& progress) {
   model::crash_point("recovery.restored");
   if (model::Status status = apply_log(); !status.ok()) return status;
   shared_.log = std::make_unique<WriteLog>(*disk_, shared_.names, names_on_disk_, log_sequence_);
+  expirer_.trim(tables());  // what the last cut still held of it
+  while (!idle()) std::this_thread::sleep_for(kRestPause);
   for (const auto& table : tables()) table->fill_indexes();
   model::crash_point("recovery.applied");
   recovery_.took_ms =

@@ -63,7 +63,7 @@ bool visit_range(const Collection& collection, const KeyRange& range, bool ascen
 
 std::shared_ptr<MemoryTable> MemoryTable::make(Shared& shared, const model::TableSchema& schema, Identity identity,
                                                const std::vector<IndexIdentity>& indexes) {
-  std::shared_ptr<MemoryTable> table(new MemoryTable(shared, schema, identity));
+  std::shared_ptr<MemoryTable> table(new MemoryTable(shared, schema, std::move(identity)));
   const auto made = std::make_shared<Indexes>();
   for (const model::IndexSchema& index : schema.indexes) {
     if (!index.local) made->push_back(table->make_index(index, indexes[made->size()]));
@@ -73,7 +73,7 @@ std::shared_ptr<MemoryTable> MemoryTable::make(Shared& shared, const model::Tabl
     table->shards_.push_back(std::make_unique<TableShard>(shared, table->space_, partitioner::ShardId{i},
                                                           table->schema(), all, table->stamps_, table->counters_));
     table->shards_.back()->set_owner(table);
-    table->shards_.back()->set_table_id(identity.id);
+    table->shards_.back()->set_table_id(table->id());
   }
   for (const auto& index : *all) table->connect(*index);
   const model::LockGuard lock(table->indexes_mutex_);
@@ -84,9 +84,10 @@ std::shared_ptr<MemoryTable> MemoryTable::make(Shared& shared, const model::Tabl
 
 MemoryTable::MemoryTable(Shared& shared, const model::TableSchema& schema, Identity identity)
     : shared_(shared),
-      identity_(identity),
+      identity_(std::move(identity)),
       space_(CollectionTuning{}),
-      map_(partitioner::ShardMap::uniform(shards_of(shared_))) {
+      map_(partitioner::ShardMap::uniform(shards_of(shared_))),
+      retention_(identity_.retention) {
   schemas_.push_back(std::make_unique<const model::TableSchema>(schema));
   schema_.store(schemas_.back().get(), std::memory_order_release);
 }
@@ -173,6 +174,18 @@ model::Status MemoryTable::submit(partitioner::RoutedBatch&& batch) {
 }
 
 model::Status MemoryTable::write(ItemWrite&& write) {
+  Write handed{std::move(write), std::nullopt};
+  model::Status status = hand_over(std::move(handed));
+  if (!status.ok()) write = std::move(handed);  // NOLINT(bugprone-use-after-move): moved from only on success
+  return status;
+}
+
+model::Status MemoryTable::trim(model::Bytes partition_key, const Trim& trim, std::function<void(model::Status)> done) {
+  return hand_over(
+      {{.partition_key = std::move(partition_key), .sort_key = {}, .decide = nullptr, .done = std::move(done)}, trim});
+}
+
+model::Status MemoryTable::hand_over(Write&& write) {
   if (closed_.load(std::memory_order_acquire)) return {model::StatusCode::kStopping, "table deleted: " + schema().name};
   const partitioner::ShardId shard = map_.current().owner(model::hash_key(write.partition_key));
   if (shards_[shard.value]->offer(std::move(write))) return {};
@@ -339,6 +352,7 @@ void MemoryTable::add_stats(StoreStats& out) const {
   const EpochDomain::Guard guard(shared_.epochs);
   SpaceStats base;
   base.table = schema().name;
+  base.items_expired = counted(counters_.expired);
   for (const auto& shard : shards_) shard->add_stats(base);
   range_of(base, map_.current());
   out.spaces.push_back(std::move(base));

@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "disk_format.h"
+#include "drover/model/sync.h"
 #include "drover/store/store.h"
 #include "shard.h"
 
@@ -32,6 +34,7 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   struct Identity {
     std::uint32_t id = 0;
     std::int64_t created_ms = 0;
+    model::Retention retention;  ///< As of the start.
   };
   /// The same of a global index.
   struct IndexIdentity {
@@ -46,6 +49,10 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
     return *schema_.load(std::memory_order_acquire);  // pairs with set_indexes()
   }
   std::int64_t created_ms() const override { return identity_.created_ms; }
+  model::Retention retention() const override {
+    const model::LockGuard lock(retention_mutex_);
+    return retention_;
+  }
   bool is_filling(std::string_view index) const override;
   std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const override;
   model::Status submit(partitioner::RoutedBatch&& batch) override;
@@ -57,6 +64,13 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   Size size(std::string_view index) const override;
 
   std::uint32_t id() const { return identity_.id; }
+  void set_retention(model::Retention retention) {
+    const model::LockGuard lock(retention_mutex_);
+    retention_ = std::move(retention);
+  }
+  /// As write(), of a collection's old rows.
+  model::Status trim(model::Bytes partition_key, const Trim& trim, std::function<void(model::Status)> done);
+  TableCounters& counters() { return counters_; }
   void close();
 
   // One call at a time of these.
@@ -93,6 +107,7 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   std::vector<Restorable> restorables();
 
  private:
+  model::Status hand_over(Write&& write);
   MemoryTable(Shared& shared, const model::TableSchema& schema, Identity identity);
 
   /// What a read of the table or of one index needs.
@@ -124,6 +139,8 @@ class MemoryTable final : public Table, public std::enable_shared_from_this<Memo
   std::atomic<const Indexes*> readable_indexes_{nullptr};
   std::vector<std::unique_ptr<TableShard>> shards_;
   std::atomic<bool> closed_{false};
+  mutable model::Mutex retention_mutex_;
+  model::Retention retention_ GUARDED_BY(retention_mutex_);
 };
 
 }  // namespace drover::store

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import decimal
+import time
 
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
@@ -261,6 +262,25 @@ def test_tables(client, table):
         "Code": "ResourceNotFoundException",
         "Message": "Requested resource not found: Table: no-such-table not found",
     }
+
+
+def test_time_to_live(client, table):
+    assert client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"] == {"TimeToLiveStatus": "DISABLED"}
+    specification = {"Enabled": True, "AttributeName": "until"}
+    assert client.update_time_to_live(TableName=table.name, TimeToLiveSpecification=specification)[
+        "TimeToLiveSpecification"] == specification
+    assert client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"] == {
+        "TimeToLiveStatus": "ENABLED", "AttributeName": "until"}
+    now = int(time.time())
+    for number, until in enumerate([now - 1, now + 3600, now - 6 * 366 * 86400]):
+        table.put_item(Item={"p": "ttl", "s": number, "until": until})
+    deadline = time.monotonic() + 60
+    while len(left := table.query(KeyConditionExpression=Key("p").eq("ttl"))["Items"]) == 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert [item["s"] for item in left] == [1, 2]
+    error = error_of(client.update_time_to_live, TableName=table.name, TimeToLiveSpecification=specification)
+    assert (error["Code"], error["Message"]) == ("ValidationException", "TimeToLive is already enabled")
 
 
 def test_errors_have_dynamodbs_words(table):

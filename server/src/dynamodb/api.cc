@@ -41,6 +41,8 @@ constexpr auto kOperations = std::to_array<Operation>({
     {"DeleteTable", delete_table, nullptr},
     {"DescribeTable", describe_table, nullptr},
     {"ListTables", list_tables, nullptr},
+    {"UpdateTimeToLive", update_time_to_live, nullptr},
+    {"DescribeTimeToLive", describe_time_to_live, nullptr},
 });
 
 /// What one operation has done. Relaxed throughout: the numbers stand for themselves, nothing follows from them.

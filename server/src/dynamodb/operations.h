@@ -16,6 +16,8 @@ std::string update_table(store::Store& store, const boost::json::object& request
 std::string delete_table(store::Store& store, const boost::json::object& request);
 std::string describe_table(store::Store& store, const boost::json::object& request);
 std::string list_tables(store::Store& store, const boost::json::object& request);
+std::string update_time_to_live(store::Store& store, const boost::json::object& request);
+std::string describe_time_to_live(store::Store& store, const boost::json::object& request);
 
 std::string get_item(store::Store& store, const boost::json::object& request);
 std::string batch_get_item(store::Store& store, const boost::json::object& request);

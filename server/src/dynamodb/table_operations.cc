@@ -585,4 +585,49 @@ std::string list_tables(store::Store& store, const json::object& request) {
   return out;
 }
 
+std::string update_time_to_live(store::Store& store, const json::object& request) {
+  Constraints constraints;
+  const std::string_view name = table_name(request, constraints);
+  const json::object* specification = find_object(request, "TimeToLiveSpecification", "TimeToLiveSpecification");
+  constraints.not_null("timeToLiveSpecification", specification != nullptr);
+  std::optional<std::string_view> attribute;
+  std::optional<bool> enabled;
+  if (specification != nullptr) {
+    attribute = find_string(*specification, "AttributeName");
+    enabled = find_bool(*specification, "Enabled");
+    constraints.not_null("timeToLiveSpecification.attributeName", attribute.has_value());
+    constraints.not_null("timeToLiveSpecification.enabled", enabled.has_value());
+    if (attribute) constraints.length("timeToLiveSpecification.attributeName", *attribute, 1, 255);
+  }
+  constraints.check();
+  const model::Status status = store.change_retention(name, [&](model::Retention& retention) -> model::Status {
+    std::string& present = retention.ttl_attribute;
+    if (!present.empty() && present != *attribute) {
+      return model::invalid("TimeToLive is active on a different AttributeName: current AttributeName is " + present);
+    }
+    if (*enabled != present.empty()) {
+      return model::invalid(*enabled ? "TimeToLive is already enabled" : "TimeToLive is already disabled");
+    }
+    present = *enabled ? *attribute : std::string_view();
+    return {};
+  });
+  if (status.code() == model::StatusCode::kNotFound) throw table_not_found(name);
+  check(status);
+  std::string out = "{\"TimeToLiveSpecification\":{\"Enabled\":";
+  out += *enabled ? "true" : "false";
+  out += ",\"AttributeName\":";
+  append_json_string(out, *attribute);
+  out += "}}";
+  return out;
+}
+
+std::string describe_time_to_live(store::Store& store, const json::object& request) {
+  const std::string attribute = find_named_table(store, request)->retention().ttl_attribute;
+  if (attribute.empty()) return "{\"TimeToLiveDescription\":{\"TimeToLiveStatus\":\"DISABLED\"}}";
+  std::string out = "{\"TimeToLiveDescription\":{\"TimeToLiveStatus\":\"ENABLED\",\"AttributeName\":";
+  append_json_string(out, attribute);
+  out += "}}";
+  return out;
+}
+
 }  // namespace drover::server

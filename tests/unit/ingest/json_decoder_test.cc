@@ -225,6 +225,42 @@ TEST(JsonDecoder, ATimeThatIsMissingOrCannotBeReadRefusesTheReading) {
   }
 }
 
+TEST(JsonDecoder, AReadingTooFarAheadOfTheClockOrTooOldIsRefused) {
+  Mapping mapping = telemetry_mapping();
+  mapping.ahead_ms_max = 60'000;
+  mapping.age_ms_max = 3'600'000;
+  Decoding decoding(mapping);
+  const auto at = [](const std::string& time) { return R"({"vehicleId":"V","recordedAt":")" + time + "\"}"; };
+  for (int way = 0; way < 2; ++way) {  // read whole, then by the shape that was learned
+    EXPECT_EQ(decoding.reason_for(at("2026-06-23T09:01:00Z")), RejectReason::kCount);
+    EXPECT_EQ(decoding.reason_for(at("2026-06-23T09:01:00.001Z")), RejectReason::kAheadOfTime);
+    EXPECT_EQ(decoding.reason_for(at("2034-06-23T09:00:00Z")), RejectReason::kAheadOfTime);
+    EXPECT_EQ(decoding.reason_for(at("2034-06-23T11:00:00+02:00")), RejectReason::kAheadOfTime);
+    EXPECT_EQ(decoding.reason_for(at("2026-06-23T08:00:00Z")), RejectReason::kCount);
+    EXPECT_EQ(decoding.reason_for(at("2026-06-23T07:59:59.999Z")), RejectReason::kExpired);
+    EXPECT_EQ(decoding.reason_for(at("1970-01-01T00:00:00Z")), RejectReason::kExpired);
+    decoding.decode(std::vector<std::optional<std::string>>(kManyTimes, at("2026-06-23T09:00:00Z")));
+  }
+}
+
+TEST(JsonDecoder, NoTimeIsTooFarAwayWithoutABound) {
+  Decoding decoding;
+  for (const char* time : {"1678-01-02T00:00:00Z", "2261-01-01T00:00:00Z"}) {
+    EXPECT_EQ(decoding.reason_for(std::string(R"({"vehicleId":"V","recordedAt":")") + time + "\"}"),
+              RejectReason::kCount);
+  }
+}
+
+TEST(JsonDecoder, TheTimeOfAMetaRecordBindsItToNothing) {
+  Mapping mapping = telemetry_mapping();
+  mapping.ahead_ms_max = 60'000;
+  mapping.age_ms_max = 3'600'000;
+  mapping.meta.emplace().path = JsonPath{{"plate"}};
+  Decoding decoding(mapping);
+  const std::string meta = R"({"vehicleId":"V","plate":"LA21 LLT","recordedAt":"2034-06-23T09:00:00Z"})";
+  for (std::size_t i = 0; i < kManyTimes; ++i) ASSERT_EQ(decoding.decode_one(meta).sort_key, "META");
+}
+
 TEST(JsonDecoder, BadRecordsAreToldApartByReason) {
   Decoding decoding;
   EXPECT_EQ(decoding.reason_for(std::nullopt), RejectReason::kNullValue);
@@ -468,8 +504,9 @@ TEST(JsonDecoder, EveryReasonHasAName) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(RejectReason::kCount); ++i) {
     names.push_back(wire_name(static_cast<RejectReason>(i)));
   }
-  EXPECT_THAT(names, ElementsAre("null_value", "empty_value", "not_json", "not_an_object", "too_deep", "too_large",
-                                 "no_id", "no_time", "bad_time", "bad_number", "bad_key", "duplicate_name"));
+  EXPECT_THAT(
+      names, ElementsAre("null_value", "empty_value", "not_json", "not_an_object", "too_deep", "too_large", "no_id",
+                         "no_time", "bad_time", "bad_number", "bad_key", "duplicate_name", "ahead_of_time", "expired"));
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ store::StoreStats some_store(std::uint64_t collections = 3) {
     }
     space.collections_by_items = {1, 2, 3, 0, 0, 0, 0, 0, 4};
     space.collections_by_bytes = {0, 10, 0, 0, 0, 0, 0, 0, 0};
+    space.items_expired = space.index.empty() ? 21 : 0;
     space.largest_collection_items = 1'234;
     space.largest_collection_bytes = 56'789;
     space.largest_collection_key = "VEH#LARGEST";
@@ -153,6 +154,13 @@ TEST(Collector, CountsWhatTheStoreDidWithTheRecords) {
   EXPECT_THAT(scraped, HasSubstr("drover_records_late_total 6\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_records_refused_total{reason=\"item\"} 5\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_records_refused_total{reason=\"collection\"} 3\n"));
+}
+
+TEST(Collector, CountsExpiredItemsByTableAlone) {
+  const std::string scraped = scrape();
+  EXPECT_THAT(scraped, HasSubstr("drover_items_expired_total{table=\"telemetry\"} 21\n"));
+  EXPECT_EQ(scraped.find("drover_items_expired_total{", scraped.find("drover_items_expired_total{") + 1),
+            std::string::npos);
 }
 
 TEST(Collector, ShowsHeatPerShardOfTablesAndIndexes) {

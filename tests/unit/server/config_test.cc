@@ -126,12 +126,15 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
       "        include: [speedKph]\n"
       "      - {name: own, partition_key: {name: vehicleId}, sort_key: {name: b, type: B}, local: true, projection: "
       "KEYS_ONLY}\n"
+      "    ttl: expiresAt\n"
+      "    retain: 30d\n"
       "topics:\n"
       "  - name: fleet\n"
       "    table: telemetry\n"
       "    vehicle_id: asset.id\n"
       "    time: at\n"
       "    time_unit: seconds\n"
+      "    max_ahead: 12h\n"
       "    partition_key: \"VEH#{vehicleId}\"\n"
       "    sort_key: \"T#{recordedAt}\"\n"
       "    attributes: [speedKph, {path: location.lat, name: lat}]\n"
@@ -169,6 +172,10 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
   EXPECT_EQ(table.indexes[1].projection, model::ProjectionType::kKeysOnly);
   EXPECT_TRUE(table.indexes[1].local);
 
+  ASSERT_TRUE(config.retention.contains("telemetry"));
+  EXPECT_EQ(config.retention.at("telemetry").ttl_attribute, "expiresAt");
+  EXPECT_EQ(config.retention.at("telemetry").retain_ms, std::int64_t{30} * 24 * 3600 * 1000);
+
   ASSERT_EQ(config.topics.size(), 1u);
   const ingest::Mapping& topic = config.topics[0];
   EXPECT_EQ(topic.topic, "fleet");
@@ -176,6 +183,7 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
   EXPECT_EQ(topic.id_path.text(), "asset.id");
   EXPECT_EQ(topic.time_path.text(), "at");
   EXPECT_EQ(topic.time_unit, model::TimeUnit::kSeconds);
+  EXPECT_EQ(topic.ahead_ms_max, 12 * 3600 * 1000);
   EXPECT_EQ(topic.partition_key.prefix, "VEH#");
   EXPECT_EQ(topic.sort_key.field, "recordedAt");
   ASSERT_EQ(topic.attributes.size(), 2u);
@@ -210,10 +218,11 @@ TEST_F(ConfigFile, AnErrorNamesFileLineSettingWhatWasFoundAndWhatIsAccepted) {
 TEST_F(ConfigFile, AllProblemsAreToldAtOnce) {
   EXPECT_THAT(
       errors("api: {port: 70000, threads: 0}\nstop_timeout: 10\nlog: {level: loud}\n"),
-      ElementsAre("F:1: api.port: found \"70000\", accepted: a whole number from 0 to 65535",
-                  "F:1: api.threads: found \"0\", accepted: a whole number from 1 to 64",
-                  "F:3: log.level: found \"loud\", accepted: trace, debug, info, warn, error or off",
-                  "F:2: stop_timeout: found \"10\", accepted: a time from 1s to 10m, with its unit (ms, s or m)"));
+      ElementsAre(
+          "F:1: api.port: found \"70000\", accepted: a whole number from 0 to 65535",
+          "F:1: api.threads: found \"0\", accepted: a whole number from 1 to 64",
+          "F:3: log.level: found \"loud\", accepted: trace, debug, info, warn, error or off",
+          "F:2: stop_timeout: found \"10\", accepted: a time from 1s to 10m, with its unit (ms, s, m, h or d)"));
 }
 
 TEST_F(ConfigFile, AMisspeltSettingIsAnErrorThatNamesTheLikelyOne) {
@@ -324,6 +333,29 @@ TEST_F(ConfigFile, InheritAndTimesNeedASortKey) {
                      "    keys: {partition_key: {name: a}, sort_key: {name: b, type: N}}\n"
                      "    time_sort_key: {prefix: x}\n"),
               ElementsAre("F:4: tables[0].time_sort_key: needs a sort key of type S: times are kept as text"));
+}
+
+TEST_F(ConfigFile, RetainNeedsATimeSortKeyAndTtlAName) {
+  EXPECT_THAT(errors("tables:\n"
+                     "  - name: ttt\n"
+                     "    keys: {partition_key: {name: a}, sort_key: {name: b}}\n"
+                     "    retain: 30d\n"
+                     "    ttl: \"\"\n"),
+              ElementsAre(StartsWith("F:5: tables[0].ttl: needs the name of an attribute"),
+                          StartsWith("F:4: tables[0].retain: needs a time_sort_key")));
+  EXPECT_THAT(errors("tables:\n"
+                     "  - name: ttt\n"
+                     "    keys: {partition_key: {name: a}, sort_key: {name: b}}\n"
+                     "    time_sort_key: {}\n"
+                     "    retain: 30\n"),
+              ElementsAre("F:5: tables[0].retain: found \"30\", accepted: a time from 1s to 36500d, with its unit (ms, "
+                          "s, m, h or d)"));
+}
+
+TEST_F(ConfigFile, ATopicsReadingsMayBeADayAheadUnlessItSaysOtherwise) {
+  const LoadedConfig loaded = load_config(DROVER_SOURCE_DIR "/deploy/drover.yaml", {});
+  ASSERT_EQ(loaded.config.topics.size(), 1u);
+  EXPECT_EQ(loaded.config.topics[0].ahead_ms_max, 24 * 3600 * 1000);
 }
 
 TEST_F(ConfigFile, WhatDynamoDbRefusesOfATableIsRefusedHere) {

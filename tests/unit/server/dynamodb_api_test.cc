@@ -183,8 +183,9 @@ TEST_F(Protocol, WrongShapesAtAnyDepthAreClientErrors) {
   create_readings();
   const char* shapes[] = {"null", "[]",     "{}",         "''",  "1",   "1.5",
                           "true", "[null]", "{'a':null}", "'x'", "[1]", "{'a':{}}"};
-  const char* operations[] = {"CreateTable", "DeleteTable", "DescribeTable", "ListTables",     "PutItem", "GetItem",
-                              "DeleteItem",  "UpdateItem",  "BatchGetItem",  "BatchWriteItem", "Query",   "Scan"};
+  const char* operations[] = {"CreateTable", "DeleteTable", "DescribeTable",    "ListTables",        "PutItem",
+                              "GetItem",     "DeleteItem",  "UpdateItem",       "BatchGetItem",      "BatchWriteItem",
+                              "Query",       "Scan",        "UpdateTimeToLive", "DescribeTimeToLive"};
   const char* members[] = {"TableName",
                            "Item",
                            "Key",
@@ -220,6 +221,7 @@ TEST_F(Protocol, WrongShapesAtAnyDepthAreClientErrors) {
                            "LocalSecondaryIndexes",
                            "GlobalSecondaryIndexes",
                            "ExclusiveStartTableName",
+                           "TimeToLiveSpecification",
                            "ReturnValuesOnConditionCheckFailure"};
   for (const char* operation : operations) {
     for (const char* member : members) {
@@ -268,6 +270,55 @@ TEST_F(Protocol, OperationsAreCounted) {
 // --- tables
 
 using Tables = DynamoDbApiTest;
+
+TEST_F(Tables, TimeToLiveIsOffUntilAnAttributeIsNamedAndThenDescribed) {
+  create_readings();
+  EXPECT_EQ(ok("DescribeTimeToLive", "{'TableName':'readings'}").text,
+            quoted("{'TimeToLiveDescription':{'TimeToLiveStatus':'DISABLED'}}"));
+  EXPECT_EQ(ok("UpdateTimeToLive",
+               "{'TableName':'readings','TimeToLiveSpecification':{'Enabled':true,'AttributeName':'until'}}")
+                .text,
+            quoted("{'TimeToLiveSpecification':{'Enabled':true,'AttributeName':'until'}}"));
+  EXPECT_EQ(ok("DescribeTimeToLive", "{'TableName':'readings'}").text,
+            quoted("{'TimeToLiveDescription':{'TimeToLiveStatus':'ENABLED','AttributeName':'until'}}"));
+  EXPECT_EQ(ok("UpdateTimeToLive",
+               "{'TableName':'readings','TimeToLiveSpecification':{'Enabled':false,'AttributeName':'until'}}")
+                .text,
+            quoted("{'TimeToLiveSpecification':{'Enabled':false,'AttributeName':'until'}}"));
+  EXPECT_EQ(ok("DescribeTimeToLive", "{'TableName':'readings'}").text,
+            quoted("{'TimeToLiveDescription':{'TimeToLiveStatus':'DISABLED'}}"));
+}
+
+TEST_F(Tables, TimeToLiveIsRefusedWhereItChangesNothingOrAnotherAttributeHasIt) {
+  create_readings();
+  const auto update = [&](const std::string& enabled, const std::string& attribute) {
+    return invalid("UpdateTimeToLive", "{'TableName':'readings','TimeToLiveSpecification':{'Enabled':" + enabled +
+                                           ",'AttributeName':'" + attribute + "'}}");
+  };
+  EXPECT_EQ(update("false", "until"), "TimeToLive is already disabled");
+  ok("UpdateTimeToLive", "{'TableName':'readings','TimeToLiveSpecification':{'Enabled':true,'AttributeName':'until'}}");
+  EXPECT_EQ(update("true", "until"), "TimeToLive is already enabled");
+  const std::string other = "TimeToLive is active on a different AttributeName: current AttributeName is until";
+  EXPECT_EQ(update("true", "ttl"), other);
+  EXPECT_EQ(update("false", "ttl"), other);
+}
+
+TEST_F(Tables, TimeToLiveNeedsATableAndAWholeSpecification) {
+  const std::string missing = " failed to satisfy constraint: Member must not be null";
+  EXPECT_EQ(invalid("UpdateTimeToLive", "{'TableName':'readings'}"),
+            "1 validation error detected: Value null at 'timeToLiveSpecification'" + missing);
+  EXPECT_EQ(invalid("UpdateTimeToLive", "{'TableName':'readings','TimeToLiveSpecification':{}}"),
+            "2 validation errors detected: Value null at 'timeToLiveSpecification.attributeName'" + missing +
+                "; Value null at 'timeToLiveSpecification.enabled'" + missing);
+  EXPECT_EQ(
+      invalid("UpdateTimeToLive",
+              "{'TableName':'readings','TimeToLiveSpecification':{'Enabled':true,'AttributeName':''}}"),
+      "1 validation error detected: Value '' at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: "
+      "Member must have length greater than or equal to 1");
+  fails("UpdateTimeToLive", "{'TableName':'nowhere','TimeToLiveSpecification':{'Enabled':true,'AttributeName':'a'}}",
+        "ResourceNotFoundException");
+  fails("DescribeTimeToLive", "{'TableName':'nowhere'}", "ResourceNotFoundException");
+}
 
 TEST_F(Tables, CreateDescribeListDelete) {
   create_readings();

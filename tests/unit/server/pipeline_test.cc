@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cli/client.h"
+#include "drover/model/time.h"
 #include "table_sink.h"
 #include "tests/unit/ingest/mock_kafka.h"
 
@@ -145,6 +146,31 @@ TEST(Pipeline, RecordsOfKafkaAreAnsweredByQueriesOfTheTableAndItsIndex) {
       "KeyConditionExpression": "depotCode = :d", "ExpressionAttributeValues": {":d": {"S": "DEP-LON-3"}}})");
   EXPECT_EQ(of_depot.at("Count"), json::value(2));
   EXPECT_TRUE(pipeline->stop().ok());
+}
+
+TEST(Pipeline, ABrokenClockMovesNothingAndAReadingTooOldDoesNotComeBack) {
+  MockKafka kafka;
+  kafka.create_topic("fleet", 2);
+  const auto reading = [](std::int64_t time_ms) {
+    return R"({"vehicleId":"V-7741","recordedAt":")" +
+           model::format_time(model::TimeNs{time_ms * 1'000'000}, model::TimePrecision::kMillis) + "\"}";
+  };
+  constexpr std::int64_t kHourMs = 3'600'000;
+  const std::int64_t now_ms = model::system_clock_ms();
+  const std::string newest = reading(now_ms);
+  kafka.produce("fleet", 0, {reading(now_ms + 100 * 365 * 24 * kHourMs), reading(now_ms - 2 * kHourMs), newest});
+  Config config = reading_from(kafka.bootstrap());
+  config.retention["telemetry"].retain_ms = kHourMs;
+  config.topics[0].ahead_ms_max = kHourMs;
+  const auto pipeline = Pipeline::make(config).value();
+  ASSERT_TRUE(pipeline->start().ok());
+  ASSERT_TRUE(eventually([&] { return pipeline->store().stats().rows_stored == 1; }));
+  const json::array items = query_vehicle(*pipeline, "VEH#V-7741");
+  ASSERT_EQ(items.size(), 1u);
+  EXPECT_THAT(newest, HasSubstr(std::string(items[0].at("recordedAt").at("S").as_string()).substr(3)));
+  const std::string scraped = get(pipeline->admin_address(), "/metrics").body;
+  EXPECT_THAT(scraped, HasSubstr("drover_records_rejected_total{topic=\"fleet\",reason=\"ahead_of_time\"} 1\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_records_rejected_total{topic=\"fleet\",reason=\"expired\"} 1\n"));
 }
 
 TEST(Pipeline, ADurableOneGoesOnWhereItStopped) {
@@ -336,6 +362,25 @@ TEST(Pipeline, StopsInTimeAlsoWhenTheBrokerHasGone) {
   EXPECT_TRUE(pipeline->stop().ok()) << "a second stop has nothing to do";
 }
 
+TEST(Pipeline, RemovesWhatHasExpiredByTheAttributeThatTheConfigNames) {
+  Config config = api_alone();
+  config.retention["telemetry"].ttl_attribute = "expiresAt";
+  const auto pipeline = Pipeline::make(config).value();
+  ASSERT_TRUE(pipeline->start().ok());
+  const std::int64_t second_ago = model::system_clock_ms() / 1000 - 1;
+  const std::string item = R"({"TableName":"telemetry","Item":{"vehicleId":{"S":"VEH#1"},"recordedAt":{"S":"A"},)"
+                           R"("expiresAt":{"N":")" +
+                           std::to_string(second_ago) + R"("}}})";
+  call(*pipeline, "PutItem", item.c_str());
+  EXPECT_TRUE(eventually([&] {
+    return !call(*pipeline, "GetItem",
+                 R"({"TableName":"telemetry","Key":{"vehicleId":{"S":"VEH#1"},"recordedAt":{"S":"A"}}})")
+                .contains("Item");
+  }));
+  EXPECT_THAT(get(pipeline->admin_address(), "/metrics").body,
+              HasSubstr("drover_items_expired_total{table=\"telemetry\"} 1\n"));
+}
+
 /// A table with three shards, each of which can be told to be full or gone.
 class FakeTable final : public store::Table {
  public:
@@ -343,6 +388,7 @@ class FakeTable final : public store::Table {
 
   const model::TableSchema& schema() const override { return schema_; }
   std::int64_t created_ms() const override { return 0; }
+  model::Retention retention() const override { return {}; }
   bool is_filling(std::string_view) const override { return false; }
   std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const override {
     std::vector<partitioner::RoutedBatch> parts;
@@ -379,6 +425,10 @@ class FakeStore final : public store::Store {
   model::AttributeNames& names() override { return names_; }
   model::Result<std::shared_ptr<store::Table>> create_table(const model::TableSchema&) override { return table; }
   model::Status delete_table(std::string_view) override { return {}; }
+  model::Status change_retention(std::string_view, const std::function<model::Status(model::Retention&)>&) override {
+    return {};
+  }
+  bool expire_step() override { return true; }
   model::Status create_index(std::string_view, const model::IndexSchema&) override { return {}; }
   model::Status delete_index(std::string_view, std::string_view) override { return {}; }
   std::shared_ptr<store::Table> find_table(std::string_view name) const override {

@@ -103,6 +103,24 @@ class Pair {
     collection_.merge(changes, retired_);
   }
 
+  /// Removes [begin, end), as many rows at a time as `rows_max` says; 0: all at once, unread.
+  void trim(const std::string& begin, const std::string& end, std::size_t rows_max) {
+    const auto first = model_.lower_bound(begin);
+    const auto last = end > begin ? model_.lower_bound(end) : first;
+    ASSERT_EQ(collection_.may_hold(begin, end), first != last) << begin << ' ' << end;
+    std::vector<std::string> used;
+    const Collection::UseRow use = [&](const model::RowView& row) { used.emplace_back(row.bytes()); };
+    bool more = true;
+    for (std::size_t calls = 1; more; ++calls) {
+      more = collection_.trim({begin, end, ""}, rows_max > 0 ? use : nullptr, rows_max, retired_).more;
+      ASSERT_LE(used.size(), calls * rows_max);
+    }
+    if (rows_max > 0) {
+      ASSERT_EQ(used, rows_of(first, last));
+    }
+    model_.erase(first, last);
+  }
+
   void check_find(const std::string& key) {
     const std::optional<model::RowView> found = collection_.find(key).row;
     const auto expected = model_.find(key);
@@ -165,6 +183,9 @@ TEST_P(CollectionModel, HoldsWhatAnOrderedMapHolds) {
         newest += 1 + below(2);
         if (pair.collection().is_append(key_of(newest))) pair.append(key_of(newest), attributes());
       }
+    } else if (kind < 53) {
+      const std::uint32_t begin = below(newest + 2);
+      pair.trim(key_of(begin), key_of(begin + below(kind == 52 ? newest + 2 : 40)), below(2) * (1 + below(9)));
     } else {
       // Dense, sparse, or around one place; mostly puts, or mostly removals.
       std::map<std::string, std::optional<std::string>> changes;

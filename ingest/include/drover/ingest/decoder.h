@@ -27,6 +27,8 @@ enum class RejectReason : std::uint8_t {
   kBadNumber,      ///< A number outside DynamoDB's range or of more than 38 digits.
   kBadKey,         ///< A key longer than DynamoDB allows.
   kDuplicateName,  ///< One attribute twice in one record.
+  kAheadOfTime,    ///< A reading whose time lies further ahead of the clock than the mapping allows.
+  kExpired,        ///< A reading that is older than what the table retains.
   kCount,
 };
 std::string_view wire_name(RejectReason reason);  ///< "null_value", "not_json", …
@@ -56,7 +58,7 @@ class Decoder {
 
   /// Appends the rows of `records` to `out`, in their order; a refused record is reported and left out.
   /// Versions: (log time, source, offset); a record timestamp that is missing or more than an hour ahead of `now_ms`
-  /// takes the running maximum.
+  /// takes the running maximum. `now_ms` is also what readings are ahead of, or too old.
   virtual void decode(const model::RecordBatch& records, SourceState& state, std::int64_t now_ms, model::RowBatch& out,
                       const OnReject& on_reject) = 0;
 };

@@ -62,6 +62,10 @@ struct Mapping {
   std::vector<AttributeMapping> attributes;  ///< Empty: every field but the id and the time, under its own name; nested
                                              ///< objects as maps.
   std::optional<MetaMapping> meta;
+  /// How far ahead of the clock the time of a reading may lie, and how far behind it (what its table retains), where it
+  /// stands in the sort key. 0: any.
+  std::int64_t ahead_ms_max = 0;
+  std::int64_t age_ms_max = 0;
 };
 
 /// Checks a mapping against its table: templates yield its keys, the time sort key's prefix is the template's, no

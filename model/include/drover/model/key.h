@@ -50,4 +50,7 @@ Bytes take_key_part(std::string_view& joined);
 /// >= and <) or cut (keys, bounds of <= and >): so a bound between two representable times parts them rightly.
 Bytes canonical_time_key(const TimeSortKey& time, std::string_view text, bool round_up = false);
 
+/// The sort key of a moment, in the table's canonical time form.
+Bytes time_key(const TimeSortKey& time, TimeNs at);
+
 }  // namespace drover::model

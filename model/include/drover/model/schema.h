@@ -59,6 +59,15 @@ struct TableSchema {
   friend bool operator==(const TableSchema&, const TableSchema&) = default;
 };
 
+/// When a table's items go by themselves. Not a part of its schema, since it may change while the table lives.
+struct Retention {
+  /// The attribute that holds the second, counted from 1970, in which an item expires. Empty: none does.
+  std::string ttl_attribute;
+  /// How long a reading stays, counted from the time in its sort key (TimeSortKey). 0: for ever.
+  std::int64_t retain_ms = 0;
+  friend bool operator==(const Retention&, const Retention&) = default;
+};
+
 /// Checks what CreateTable checks of names, keys and indexes; DynamoDB's words. (Attribute definitions are the API's.)
 Status validate(const TableSchema& schema);
 

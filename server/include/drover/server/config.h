@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Address {
 struct Config {
   ingest::ConsumerOptions kafka;           ///< No brokers: no ingest, the API alone.
   std::vector<model::TableSchema> tables;  ///< Missing ones are created at the start.
+  /// By a table's name, of those whose items go by themselves. Without a TTL attribute, that stays as UpdateTimeToLive
+  /// left it.
+  std::map<std::string, model::Retention> retention;
   std::vector<ingest::Mapping> topics;
   store::StoreOptions store;
   std::string store_directory;                  ///< Empty: in memory only.

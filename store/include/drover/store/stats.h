@@ -34,6 +34,7 @@ struct SpaceStats {
   std::string table;
   std::string index;  ///< Empty for the table itself.
   std::vector<ShardStats> shards;
+  std::uint64_t items_expired = 0;  ///< Of a table: removed since their time had come.
   std::array<std::uint64_t, kCollectionItemsBounds.size() + 1> collections_by_items{};
   std::array<std::uint64_t, kCollectionBytesBounds.size() + 1> collections_by_bytes{};
   std::uint64_t largest_collection_items = 0;

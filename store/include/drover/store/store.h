@@ -85,6 +85,7 @@ class Table {
   virtual std::int64_t created_ms() const = 0;
   /// Whether a global index was added a short while ago and has not all of the table's items yet.
   virtual bool is_filling(std::string_view index) const = 0;
+  virtual model::Retention retention() const = 0;
 
   /// Splits a batch of stream rows by shard, under the present shard map.
   virtual std::vector<partitioner::RoutedBatch> route(std::shared_ptr<const model::RowBatch> rows) const = 0;
@@ -220,6 +221,14 @@ class Store {
   /// kNotFound: no such table or global index.
   virtual model::Status delete_index(std::string_view table, std::string_view index) = 0;
 
+  /// Changes when a table's items go by themselves. `change` sees what holds now and may refuse with a status, which is
+  /// returned. Durable when it returns, as delete_table(); kNotFound: no such table.
+  virtual model::Status change_retention(std::string_view name,
+                                         const std::function<model::Status(model::Retention&)>& change) = 0;
+  /// A step of the endless walk over all tables that removes what has expired: it looks at a bounded number of items
+  /// and hands those that have expired to their shards' writers, which look again. An item whose shard has too many
+  /// writes in hand is met again by the next step. True: a round is complete. One thread at a time.
+  virtual bool expire_step() = 0;
   /// Nothing if there is no such table.
   virtual std::shared_ptr<Table> find_table(std::string_view name) const = 0;
   /// In order of their bytes.
