@@ -97,12 +97,44 @@ class Bits {
 }  // namespace
 
 void EntrySorter::sort(const std::vector<Entry>& entries) {
-  KeyHead any = entries.front().head;
+  slots_.resize(entries.size());
+  for (std::uint32_t i = 0; i < entries.size(); ++i) slots_[i] = {0, i};
+  sort_by_heads(slots_, [&](const Slot& slot) -> const KeyHead& { return entries[slot.entry].head; });
+  sort_ties(entries, slots_);
+}
+
+/// Sorts what has equal keys: a few by their rows; of many new heads are taken, behind what these begin with.
+void EntrySorter::sort_ties(const std::vector<Entry>& entries, std::span<Slot> slots) {
+  constexpr std::ptrdiff_t kFew = 64;
+  const auto sort_key = [&](const Slot& slot) { return entries[slot.entry].sort_key(); };
+  for (auto begin = slots.begin(); begin != slots.end();) {
+    const auto end = std::find_if(begin + 1, slots.end(), [&](const Slot& slot) { return slot.key != begin->key; });
+    const std::span<Slot> ties(begin, end);
+    begin = end;
+    bool sorted = ties.size() == 1;
+    if (ties.size() > kFew) {
+      std::string_view prefix = sort_key(ties.front());
+      for (const Slot& slot : ties) prefix = prefix.substr(0, common_size(prefix, sort_key(slot)));
+      sorted = sort_by_heads(ties, [&](const Slot& slot) { return KeyHead::of(sort_key(slot).substr(prefix.size())); });
+      if (sorted) sort_ties(entries, ties);
+    }
+    if (!sorted) {
+      std::stable_sort(ties.begin(), ties.end(),
+                       [&](const Slot& a, const Slot& b) { return sort_key(a) < sort_key(b); });
+    }
+  }
+}
+
+/// False: the heads are all the same.
+template <typename HeadOf>
+bool EntrySorter::sort_by_heads(std::span<Slot> slots, HeadOf head_of) {
+  KeyHead any = head_of(slots.front());
   KeyHead all = any;
-  for (const Entry& entry : entries) {
-    for (std::size_t i = 0; i < any.words.size(); ++i) {
-      any.words[i] |= entry.head.words[i];
-      all.words[i] &= entry.head.words[i];
+  for (const Slot& slot : slots) {
+    const KeyHead& head = head_of(slot);
+    for (std::size_t word = 0; word < any.words.size(); ++word) {
+      any.words[word] |= head.words[word];
+      all.words[word] &= head.words[word];
     }
   }
   struct Part {
@@ -120,44 +152,38 @@ void EntrySorter::sort(const std::vector<Entry>& entries) {
     if (taken > 0) parts.push_back({word, Bits(differing), taken, bits - taken});
     size += taken;
   }
-  slots_.clear();
-  slots_.reserve(entries.size());
-  for (const Entry& entry : entries) {
-    std::uint64_t key = 0;
+  for (Slot& slot : slots) {
+    const KeyHead& head = head_of(slot);
+    slot.key = 0;
     for (const Part& part : parts) {
-      const std::uint64_t bits = part.bits.of(entry.head.words[part.word]) >> part.dropped;
-      key = part.size == kKeyBits ? bits : key << part.size | bits;
+      const std::uint64_t bits = part.bits.of(head.words[part.word]) >> part.dropped;
+      slot.key = part.size == kKeyBits ? bits : slot.key << part.size | bits;
     }
-    slots_.push_back({key, static_cast<std::uint32_t>(slots_.size())});
   }
-  sort_by_key(size);
-  const auto less = [&](const Slot& a, const Slot& b) {
-    return entries[a.entry].sort_key() < entries[b.entry].sort_key();
-  };
-  for (auto begin = slots_.begin(); begin != slots_.end();) {
-    const auto end = std::find_if(begin + 1, slots_.end(), [&](const Slot& slot) { return slot.key != begin->key; });
-    if (end - begin > 1) std::stable_sort(begin, end, less);
-    begin = end;
-  }
+  sort_by_key(slots, size);
+  return size > 0;
 }
 
-void EntrySorter::sort_by_key(unsigned bits) {
+void EntrySorter::sort_by_key(std::span<Slot> slots, unsigned bits) {
   constexpr std::size_t kFew = 512;
-  if (slots_.size() < kFew) {
-    std::stable_sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) { return a.key < b.key; });
+  if (slots.size() < kFew) {
+    std::stable_sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.key < b.key; });
     return;
   }
   constexpr unsigned kDigitBits = 11;
   constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-  scratch_.resize(slots_.size());
+  scratch_.resize(slots.size());
+  std::span<Slot> from = slots;
+  std::span<Slot> to = scratch_;
   for (unsigned shift = 0; shift < bits; shift += kDigitBits) {
     std::array<std::uint32_t, kDigits> next{};
-    for (const Slot& slot : slots_) ++next[slot.key >> shift & (kDigits - 1)];
+    for (const Slot& slot : from) ++next[slot.key >> shift & (kDigits - 1)];
     std::uint32_t begin = 0;
     for (std::uint32_t& digit : next) digit = std::exchange(begin, begin + digit);
-    for (const Slot& slot : slots_) scratch_[next[slot.key >> shift & (kDigits - 1)]++] = slot;
-    slots_.swap(scratch_);
+    for (const Slot& slot : from) to[next[slot.key >> shift & (kDigits - 1)]++] = slot;
+    std::swap(from, to);
   }
+  if (from.data() != slots.data()) std::copy(from.begin(), from.end(), slots.begin());
 }
 
 }  // namespace drover::store

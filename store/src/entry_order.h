@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +60,7 @@ struct Entry {
 
 /// Sorts entries by the bits in which their heads differ, packed into one number: a few dozen, since digits differ in
 /// four bits and all else hardly. A radix sort of those numbers takes a third of the time of a merge of the runs that
-/// are there. Rows are looked at only where the numbers are equal.
+/// are there. Rows are looked at only where the numbers are equal, as one key from far away can make many.
 ///
 /// Threads: one at a time; keeps its memory for the next time.
 class EntrySorter {
@@ -74,7 +75,10 @@ class EntrySorter {
   const std::vector<Slot>& order() const { return slots_; }
 
  private:
-  void sort_by_key(unsigned bits);
+  template <typename HeadOf>
+  bool sort_by_heads(std::span<Slot> slots, HeadOf head_of);
+  void sort_ties(const std::vector<Entry>& entries, std::span<Slot> slots);
+  void sort_by_key(std::span<Slot> slots, unsigned bits);
   std::vector<Slot> slots_, scratch_;
 };
 
