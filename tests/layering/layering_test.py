@@ -1,10 +1,12 @@
-"""Goal: a folder that reaches for what it must not know is caught, whichever way it reaches.
+"""Goal: a folder that reaches for what it must not know is caught, whichever way it reaches; and a promise without its
+test.
 
 Method: the rules run over the project, where they must find nothing, and over small trees with one violation each, where
 they must find just that.
 """
 
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -80,6 +82,17 @@ class Layering(unittest.TestCase):
     def test_links_follow_the_same_rules(self):
         self.check({"ingest/CMakeLists.txt": "drover_library(ingest PUBLIC drover::model PRIVATE drover::store)\n"},
                    ["ingest/CMakeLists.txt: links drover::store: ingest may not see it"])
+
+
+class Contract(unittest.TestCase):
+    """A promise is held by a test: one that ARCHITECTURE.md names and that is not there holds nothing."""
+
+    def test_tests_that_the_architecture_names_exist(self):
+        named = set(re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", pathlib.Path(ROOT, "ARCHITECTURE.md").read_text("utf-8")))
+        self.assertTrue(named)
+        tests = "".join(file.read_text("utf-8") for file in pathlib.Path(ROOT, "tests").rglob("*_test.cc"))
+        found = {".".join(test) for test in re.findall(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", tests, re.MULTILINE)}
+        self.assertEqual(named - found, set())
 
 
 if __name__ == "__main__":
