@@ -1,23 +1,30 @@
 // Reads a fleet's topic with the whole of Drover. The clock starts at the first record and stops when the last one can
 // be queried; with --directory, what it costs until all of it is durable counts too. Prints one line of JSON.
 //
-// With --serve it then goes on, and answers each line `wait N` on its input, when N records in all can be queried, with
-// {"seconds": since the line came}; the end of the input ends it.
+// With --serve it goes on instead, whether durable or not, and answers lines on its input; the input's end ends it:
+//   wait N            when N records in all can be queried: {"seconds": since the line came}
+//   watch S VEHICLES  in S seconds, while readings of so many vehicles come in steadily: how old the newest one was
+//   that
+//                     could be queried, looked up each millisecond, and how long checkpoints held ingest
 
 #include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "drover/model/clock.h"
 #include "drover/server/pipeline.h"
+#include "loadtest/fleet/fleet.h"
 #include "loadtest/support/fleet_config.h"
 #include "loadtest/support/measure.h"
 
@@ -26,6 +33,8 @@ namespace {
 
 constexpr auto kFirstRecordTick = std::chrono::milliseconds(1);
 constexpr auto kTick = std::chrono::milliseconds(2);
+constexpr auto kLook = std::chrono::milliseconds(1);
+constexpr std::size_t kStride = 7'741;  ///< Prime to the usual numbers of vehicles.
 
 struct Options {
   std::string brokers;
@@ -82,16 +91,66 @@ std::int64_t rss_bytes() {
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
+/// 0 if there are none.
+double percentile(std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1];
+}
+
+/// When the newest reading of a vehicle was produced, by its record's timestamp.
+std::int64_t newest_produced_ms(const store::Table& table, std::string_view vehicle_id) {
+  std::int64_t produced_ms = 0;
+  (void)table.read("", "VEH#" + std::string(vehicle_id), {}, false, [&produced_ms](const store::StoredItem& item) {
+    produced_ms = item.row.version().log_time_ms();
+    return false;
+  });
+  return produced_ms;
+}
+
+/// Looks at fixed times; those that came too late follow at once, so that a pause counts for as long as it took.
+void watch(server::Pipeline& pipeline, double seconds, std::uint32_t vehicles) {
+  using Clock = std::chrono::steady_clock;
+  const std::shared_ptr<store::Table> table = pipeline.store().find_table(kTable);
+  const Fleet fleet({.vehicles = vehicles});
+  std::vector<double> ages_ms;
+  std::vector<double> holds_ms;
+  std::uint64_t written = pipeline.checkpoint_stats().written;
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  for (auto due = Clock::now(); due < end; due += kLook) {
+    std::this_thread::sleep_until(due);
+    // Of another Kafka partition and another shard each time.
+    const auto vehicle = static_cast<std::uint32_t>(ages_ms.size() * kStride % vehicles);
+    const std::int64_t produced_ms = newest_produced_ms(*table, fleet.vehicle_id(vehicle));
+    ages_ms.push_back(static_cast<double>(model::system_clock_ms() - produced_ms));
+    const store::CheckpointStats checkpoints = pipeline.checkpoint_stats();
+    if (checkpoints.written == written) continue;
+    written = checkpoints.written;
+    holds_ms.push_back(static_cast<double>(checkpoints.last_hold_ns) / 1e6);
+  }
+  std::printf(
+      "{\"age_p50_ms\": %.0f, \"age_p99_ms\": %.0f, \"age_p999_ms\": %.0f, \"age_max_ms\": %.0f, "
+      "\"checkpoints\": %zu, \"hold_p50_ms\": %.3f, \"hold_p99_ms\": %.3f}\n",
+      percentile(ages_ms, 0.5), percentile(ages_ms, 0.99), percentile(ages_ms, 0.999), percentile(ages_ms, 1),
+      holds_ms.size(), percentile(holds_ms, 0.5), percentile(holds_ms, 0.99));
+}
+
+void wait(server::Pipeline& pipeline, std::uint64_t records) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!can_be_queried(pipeline, records)) std::this_thread::sleep_for(kTick);
+  std::printf("{\"seconds\": %.6f}\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
 void serve(server::Pipeline& pipeline) {
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string word;
     std::uint64_t records = 0;
-    if (!(words >> word >> records) || word != "wait") continue;
-    const auto begin = std::chrono::steady_clock::now();
-    while (!can_be_queried(pipeline, records)) std::this_thread::sleep_for(kTick);
-    std::printf("{\"seconds\": %.6f}\n",
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    double seconds = 0;
+    std::uint32_t vehicles = 0;
+    words >> word;
+    if (word == "wait" && words >> records) wait(pipeline, records);
+    if (word == "watch" && words >> seconds >> vehicles) watch(pipeline, seconds, vehicles);
     std::fflush(stdout);
   }
 }
@@ -113,7 +172,7 @@ model::Status run(const Options& options) {
   watch.start();
   while (!can_be_queried(*pipeline, options.records)) std::this_thread::sleep_for(kTick);
   watch.stop();
-  if (!options.directory.empty() && !options.die) {
+  if (!options.directory.empty() && !options.die && !options.serve) {
     const std::int64_t queryable_ms = model::system_clock_ms();
     while (pipeline->checkpoint_stats().last_cut_ms <= queryable_ms) std::this_thread::sleep_for(kTick);
     watch.stop_cpu();

@@ -1,0 +1,230 @@
+// Applies one and the same set of a fleet's readings to a store, in an order of one's choice, and tells what that cost:
+// without Kafka, and with the batches made beforehand, so that what is measured is the store's own work. Prints one
+// line of JSON, with a hash of all items: it is the same whatever the order.
+
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "drover/ingest/decoder.h"
+#include "drover/model/key.h"
+#include "drover/model/limits.h"
+#include "drover/store/store.h"
+#include "loadtest/fleet/fleet.h"
+#include "loadtest/support/fleet_config.h"
+
+namespace drover::loadtest {
+namespace {
+
+constexpr std::uint32_t kPartitions = 4;
+constexpr std::size_t kWindow = 10'000;     ///< Readings that are shuffled among each other.
+constexpr std::int64_t kLateByMs = 60'000;  ///< As in the fleet.
+constexpr std::uint32_t kLateOneIn = 10;
+constexpr std::int64_t kDrainTimeoutMs = 120'000;
+
+enum class Order { kSorted, kLate, kReversed, kShuffled, kGlobal };
+const std::map<std::string, Order> kOrders{{"sorted", Order::kSorted},
+                                           {"late", Order::kLate},
+                                           {"reversed", Order::kReversed},
+                                           {"shuffled", Order::kShuffled},
+                                           {"global", Order::kGlobal}};
+
+struct Options {
+  std::size_t records = 2'000'000;
+  FleetOptions fleet{.vehicles = 1'000, .hot_share = 0, .late_share = 0, .repeated_share = 0};
+  Order order = Order::kSorted;
+  std::uint32_t workers = 2;
+};
+
+/// In order of time, no two of one vehicle at the same.
+std::vector<Reading> sorted_readings(Fleet& fleet, std::size_t count) {
+  std::vector<Reading> readings(count);
+  std::generate(readings.begin(), readings.end(), [&fleet] { return fleet.next(); });
+  return readings;
+}
+
+/// Every tenth one arrives a minute late.
+void hold_some_back(std::vector<Reading>& readings, std::mt19937_64& random) {
+  std::vector<std::pair<std::int64_t, Reading>> arrivals;
+  arrivals.reserve(readings.size());
+  for (const Reading& reading : readings) {
+    arrivals.emplace_back(reading.recorded_at_ms + (random() % kLateOneIn == 0 ? kLateByMs : 0), reading);
+  }
+  std::stable_sort(arrivals.begin(), arrivals.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::transform(arrivals.begin(), arrivals.end(), readings.begin(),
+                 [](const auto& arrival) { return arrival.second; });
+}
+
+void put_in_order(std::vector<Reading>& readings, Order order) {
+  std::mt19937_64 random(1);
+  switch (order) {
+    case Order::kSorted:
+      break;
+    case Order::kLate:
+      hold_some_back(readings, random);
+      break;
+    case Order::kReversed:  // of each vehicle, and the vehicles still take turns
+      std::reverse(readings.begin(), readings.end());
+      break;
+    case Order::kShuffled:
+      for (std::size_t begin = 0; begin < readings.size(); begin += kWindow) {
+        const std::size_t end = std::min(begin + kWindow, readings.size());
+        std::shuffle(readings.begin() + static_cast<std::ptrdiff_t>(begin),
+                     readings.begin() + static_cast<std::ptrdiff_t>(end), random);
+      }
+      break;
+    case Order::kGlobal:
+      std::shuffle(readings.begin(), readings.end(), random);
+      break;
+  }
+}
+
+/// Makes batches of rows as a poll thread does: a Kafka partition's records at a time, by the decoder.
+class Batches {
+ public:
+  Batches(const server::Config& config, model::AttributeNames& names)
+      : decoder_(ingest::make_json_decoder(config.topics.front(), config.tables.front(), names)) {
+    for (std::uint32_t i = 0; i < kPartitions; ++i) {
+      partitions_[i].state.source = model::SourceId{static_cast<std::uint16_t>(i + 1)};
+    }
+  }
+
+  void add(std::uint32_t vehicle, std::string_view value) {
+    Partition& partition = partitions_[vehicle % kPartitions];
+    partition.values.emplace_back(value);
+    if (partition.values.size() == model::kBatchRecordsMax) decode(partition);
+  }
+
+  /// All since the last call, in the order of their last records.
+  std::vector<std::shared_ptr<const model::RowBatch>> take() {
+    for (Partition& partition : partitions_) decode(partition);
+    return std::exchange(batches_, {});
+  }
+
+ private:
+  struct Partition {
+    ingest::SourceState state;
+    std::int64_t next_offset = 0;
+    std::vector<std::string> values;
+  };
+
+  void decode(Partition& partition) {
+    std::vector<model::RecordView> records;
+    for (const std::string& value : partition.values) {
+      model::RecordView& view = records.emplace_back();
+      view.value = value;
+      view.offset = model::Offset{partition.next_offset};
+      // When the broker got it: that goes on, whatever the order of the readings.
+      view.timestamp_ms = kFleetBeginMs + partition.next_offset / 1'000;
+      ++partition.next_offset;
+    }
+    auto batch = std::make_shared<model::RowBatch>();
+    decoder_->decode({partition.state.source, records}, partition.state, kFleetBeginMs + partition.next_offset, *batch,
+                     [](const ingest::Reject&) {});
+    partition.values.clear();
+    if (!batch->rows.empty()) batches_.push_back(std::move(batch));
+  }
+
+  std::unique_ptr<ingest::Decoder> decoder_;
+  std::array<Partition, kPartitions> partitions_;
+  std::vector<std::shared_ptr<const model::RowBatch>> batches_;
+};
+
+/// Applies all of them and lets go of each. False: it took too long.
+bool apply(store::Store& store, store::Table& table, std::vector<std::shared_ptr<const model::RowBatch>> batches) {
+  for (auto& batch : batches) {
+    for (partitioner::RoutedBatch& routed : table.route(std::move(batch))) {
+      // NOLINTNEXTLINE(bugprone-use-after-move): moved from only on success
+      while (!table.submit(std::move(routed)).ok()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+  return store.drain(kDrainTimeoutMs);
+}
+
+/// CPU time of all threads but the calling one: the store's workers.
+double workers_cpu_seconds() {
+  const auto seconds = [](clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
+  return seconds(CLOCK_PROCESS_CPUTIME_ID) - seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/// Of every item's keys and attributes in the order of a scan. Versions tell the order of arrival and are left out.
+struct Contents {
+  std::uint64_t items = 0;
+  std::uint64_t hash = 0;
+};
+
+Contents contents(const store::Table& table) {
+  Contents all;
+  (void)table.scan("", 0, model::kSegments, std::nullopt, [&all](const store::StoredItem& item) {
+    ++all.items;
+    for (const std::string_view part : {item.partition_key, item.row.sort_key(), item.row.attributes()}) {
+      all.hash = all.hash * 0x9e3779b97f4a7c15U + model::hash_key(part);
+    }
+    return true;
+  });
+  return all;
+}
+
+int run(const Options& options) {
+  const server::Config config = fleet_config("", "fleet", model::TimePrecision::kMillis, false);
+  const auto store = store::Store::open({.workers = options.workers});
+  const auto table = store->create_table(config.tables.front()).value();
+  Fleet fleet(options.fleet);
+  Batches batches(config, store->names());
+  for (std::uint32_t vehicle = 0; vehicle < options.fleet.vehicles; ++vehicle) {
+    batches.add(vehicle, fleet.meta_value(vehicle));
+  }
+  bool applied = apply(*store, *table, batches.take());
+
+  std::vector<Reading> readings = sorted_readings(fleet, options.records);
+  put_in_order(readings, options.order);
+  for (const Reading& reading : readings) batches.add(reading.vehicle, fleet.value(reading));
+  auto made = batches.take();
+  const double cpu_before_s = workers_cpu_seconds();
+  applied = apply(*store, *table, std::move(made)) && applied;
+  const double cpu_s = workers_cpu_seconds() - cpu_before_s;
+
+  const Contents all = contents(*table);
+  if (!applied || all.items != options.records + options.fleet.vehicles) {
+    std::fprintf(stderr, "%llu items of %zu readings and %u METAs\n", static_cast<unsigned long long>(all.items),
+                 options.records, options.fleet.vehicles);
+    return 1;
+  }
+  std::printf("{\"records\": %zu, \"cpu_s\": %.6f, \"late\": %llu, \"items\": %llu, \"hash\": \"%016llx\"}\n",
+              options.records, cpu_s, static_cast<unsigned long long>(store->stats().rows_late),
+              static_cast<unsigned long long>(all.items), static_cast<unsigned long long>(all.hash));
+  return 0;
+}
+
+}  // namespace
+}  // namespace drover::loadtest
+
+int main(int argc, char** argv) {
+  drover::loadtest::Options options;
+  CLI::App app("Applies a fleet's readings to a store in an order of one's choice and tells what that cost.");
+  app.add_option("--order", options.order,
+                 "sorted; late (every tenth a minute late); reversed (each vehicle's); shuffled (within 10,000 "
+                 "readings); global (all shuffled)")
+      ->transform(CLI::CheckedTransformer(drover::loadtest::kOrders));
+  app.add_option("--records", options.records, "Readings; a META of each vehicle comes in front of them, unmeasured");
+  app.add_option("--vehicles", options.fleet.vehicles);
+  app.add_option("--workers", options.workers, "Of the store");
+  CLI11_PARSE(app, argc, argv);
+  return drover::loadtest::run(options);
+}
