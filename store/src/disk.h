@@ -108,6 +108,7 @@ class Disk {
   const std::string directory_;
   rocksdb::Env* const env_;
   model::Mutex write_mutex_;
+  bool write_failed_ GUARDED_BY(write_mutex_) = false;  ///< The last one: RocksDB is opened anew for the next.
   mutable std::shared_mutex mutex_;  ///< Held together while the database is used, alone while it is opened anew.
   mutable std::unique_ptr<Database> database_;  // under mutex_; null: it could not be opened anew
 };
