@@ -45,8 +45,9 @@ class NoLog final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
-rocksdb::DBOptions database_options() {
+rocksdb::DBOptions database_options(rocksdb::Env* env) {
   rocksdb::DBOptions options;
+  if (env != nullptr) options.env = env;
   options.info_log = std::make_shared<NoLog>();
   options.create_if_missing = true;
   options.create_missing_column_families = true;
@@ -93,14 +94,19 @@ struct Disk::Database {
   }
   rocksdb::ColumnFamilyHandle* of(Family family) const { return families[static_cast<std::size_t>(family)]; }
 
-  static rocksdb::Status open(const std::string& directory, std::unique_ptr<Database>& out) {
+  enum class For : std::uint8_t { kAll, kReading };
+  static rocksdb::Status open(const std::string& directory, rocksdb::Env* env, For use,
+                              std::unique_ptr<Database>& out) {
     std::vector<rocksdb::ColumnFamilyDescriptor> descriptors{{rocksdb::kDefaultColumnFamilyName, {}}};
     for (std::size_t i = 0; i < kFamilies; ++i) {
       descriptors.emplace_back(kFamilyNames[i], family_options(static_cast<Family>(i)));
     }
     rocksdb::DB* opened = nullptr;
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
-    rocksdb::Status status = rocksdb::DB::Open(database_options(), directory, descriptors, &handles, &opened);
+    const rocksdb::DBOptions options = database_options(env);
+    const rocksdb::Status status =
+        use == For::kAll ? rocksdb::DB::Open(options, directory, descriptors, &handles, &opened)
+                         : rocksdb::DB::OpenForReadOnly(options, directory, descriptors, &handles, &opened);
     if (!status.ok()) return status;
     out = std::make_unique<Database>();
     out->db.reset(opened);
@@ -110,11 +116,11 @@ struct Disk::Database {
   }
 };
 
-Disk::Disk(std::string directory, std::unique_ptr<Database> database)
-    : directory_(std::move(directory)), database_(std::move(database)) {}
+Disk::Disk(std::string directory, rocksdb::Env* env, std::unique_ptr<Database> database)
+    : directory_(std::move(directory)), env_(env), database_(std::move(database)) {}
 Disk::~Disk() = default;
 
-model::Result<std::unique_ptr<Disk>> Disk::open(const std::string& directory) {
+model::Result<std::unique_ptr<Disk>> Disk::open(const std::string& directory, rocksdb::Env* env) {
   const auto unavailable = [&](const std::string& why) {
     return model::Status{model::StatusCode::kUnavailable, "store.directory " + directory + ": " + why};
   };
@@ -122,24 +128,32 @@ model::Result<std::unique_ptr<Disk>> Disk::open(const std::string& directory) {
   std::filesystem::create_directories(directory, error);
   if (error) return unavailable(error.message() + "; create it, or let this user write there");
   std::unique_ptr<Database> database;
-  if (const rocksdb::Status status = Database::open(directory, database); !status.ok()) {
+  if (const rocksdb::Status status = Database::open(directory, env, Database::For::kAll, database); !status.ok()) {
     const bool locked = status.ToString().find("lock") != std::string::npos;
     return unavailable(locked ? "another Drover has it open: stop it, or give this one a directory of its own (" +
                                     status.ToString() + ")"
                               : status.ToString());
   }
-  return std::unique_ptr<Disk>(new Disk(directory, std::move(database)));
+  return std::unique_ptr<Disk>(new Disk(directory, env, std::move(database)));
 }
 
 model::Status Disk::write(const DiskBatch& batch) {
   // One at a time, as RocksDB would have it too; there ThreadSanitizer can't see it.
   const model::LockGuard lock(write_mutex_);
-  model::Status status = write_once(batch);
-  if (status.ok()) return status;
-  // RocksDB takes nothing more after most errors, also when what was wrong is mended. Opened anew it may be gone for
-  // reads too, where the device is still full: so only when there is room.
-  if (room().free_bytes < kRoomToOpenBytes || !open_again().ok()) return status;
-  return write_once(batch);
+  if (!write_failed_) {
+    model::Status status = write_once(batch);
+    if (status.ok()) return status;
+    write_failed_ = true;
+    if (room().free_bytes < kRoomToOpenBytes) return status;
+  }
+  // RocksDB takes nothing more after most errors, also when what was wrong is mended, and aborts where it is asked to
+  // write on in a log that failed. On a full device it can't be opened anew.
+  if (room().free_bytes < kRoomToOpenBytes) return {model::StatusCode::kUnavailable, "less than 64 MiB are free"};
+  model::Status status = open_again();
+  if (!status.ok()) return {model::StatusCode::kUnavailable, status.message()};
+  status = write_once(batch);
+  write_failed_ = !status.ok();
+  return status;
 }
 
 /// Holds the database as it is; tries to have one.
@@ -184,7 +198,10 @@ model::Status Disk::write_once(const DiskBatch& batch) {
 model::Status Disk::open_again() const {
   const std::unique_lock lock(mutex_);
   database_.reset();  // which holds the directory
-  return to_status(Database::open(directory_, database_));
+  const rocksdb::Status status = Database::open(directory_, env_, Database::For::kAll, database_);
+  // Where nothing can be written reads go on, and the next write comes here again.
+  if (!status.ok()) (void)Database::open(directory_, env_, Database::For::kReading, database_);
+  return to_status(status);
 }
 
 model::Status Disk::visit(Family family, std::string_view begin, std::string_view end, const Use& use) const {

@@ -12,6 +12,10 @@
 #include "drover/model/status.h"
 #include "drover/model/sync.h"
 
+namespace rocksdb {
+class Env;
+}
+
 namespace drover::store {
 
 /// What is kept apart on disk. What the keys and values are stands in disk_format.h.
@@ -60,8 +64,8 @@ class DiskBatch {
 class Disk {
  public:
   /// Makes the directory if it is missing. kUnavailable: another process has it open, or it can't be read or written;
-  /// the message says what to do.
-  static model::Result<std::unique_ptr<Disk>> open(const std::string& directory);
+  /// the message says what to do. `env`: what RocksDB takes for the system, its own if null; outlives the disk.
+  static model::Result<std::unique_ptr<Disk>> open(const std::string& directory, rocksdb::Env* env = nullptr);
   ~Disk();
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
@@ -96,13 +100,15 @@ class Disk {
 
  private:
   struct Database;
-  Disk(std::string directory, std::unique_ptr<Database> database);
+  Disk(std::string directory, rocksdb::Env* env, std::unique_ptr<Database> database);
   model::Status write_once(const DiskBatch& batch);
   model::Status open_again() const;
   std::shared_lock<std::shared_mutex> lock_database() const;
 
   const std::string directory_;
+  rocksdb::Env* const env_;
   model::Mutex write_mutex_;
+  bool write_failed_ GUARDED_BY(write_mutex_) = false;  ///< The last one: RocksDB is opened anew for the next.
   mutable std::shared_mutex mutex_;  ///< Held together while the database is used, alone while it is opened anew.
   mutable std::unique_ptr<Database> database_;  // under mutex_; null: it could not be opened anew
 };

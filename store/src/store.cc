@@ -15,6 +15,7 @@
 #include "drover/model/crash_point.h"
 #include "drover/model/sync.h"
 #include "expirer.h"
+#include "open_on.h"
 #include "table.h"
 
 namespace drover::store {
@@ -721,7 +722,12 @@ model::Result<std::unique_ptr<Store>> Store::open(const std::string& directory, 
                                                   const RecoveryProgress& progress) {
   auto disk = Disk::open(directory);
   if (!disk.ok()) return disk.status();
-  auto store = std::make_unique<ShardedStore>(std::move(options), std::move(disk).value());
+  return open_on(std::move(disk).value(), std::move(options), progress);
+}
+
+model::Result<std::unique_ptr<Store>> open_on(std::unique_ptr<Disk> disk, StoreOptions options,
+                                              const RecoveryProgress& progress) {
+  auto store = std::make_unique<ShardedStore>(std::move(options), std::move(disk));
   if (model::Status status = store->recover(progress); !status.ok()) return status;
   return std::unique_ptr<Store>(std::move(store));
 }
