@@ -94,10 +94,10 @@ class DroverPipeline final : public Pipeline {
     for (const model::TableSchema& table : config_.tables) {
       const auto created = store_->create_table(table);
       const auto present = store_->find_table(table.name);
-      model::Status status = created.status();
+      model::Status status = created.ok() ? model::Status{} : created.status();
       if (present != nullptr && may_become(present->schema(), table)) {
         status = add_indexes(present->schema(), table);
-      } else if (present != nullptr && present->schema().key == table.key) {
+      } else if (present != nullptr && !created.ok() && present->schema().key == table.key) {
         status = model::invalid(
             "store.directory has it with other indexes, inherited attributes or a time sort key than the config says: "
             "change the config, or run drover store rebuild");

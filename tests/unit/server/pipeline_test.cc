@@ -183,7 +183,9 @@ TEST(Pipeline, ADurableOneGoesOnWhereItStopped) {
   Config config = reading_from(kafka.bootstrap());
   config.store_directory = folder + "/store";
   {
-    const auto pipeline = Pipeline::make(config).value();
+    auto made = Pipeline::make(config);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const auto pipeline = std::move(made).value();
     ASSERT_TRUE(pipeline->start().ok());
     ASSERT_TRUE(eventually([&] { return pipeline->store().stats().rows_stored == 2; }));
     call(*pipeline, "PutItem", R"({"TableName": "telemetry",
@@ -194,7 +196,9 @@ TEST(Pipeline, ADurableOneGoesOnWhereItStopped) {
   kafka.produce("fleet", 0, {R"({"vehicleId": "V-7741", "recordedAt": "2026-06-23T09:00:02Z", "speedKph": 51})"});
   config.kafka.group = "another";  // the mock cluster's group does not take its member back; positions are the store's
   {
-    const auto pipeline = Pipeline::make(config).value();
+    auto made = Pipeline::make(config);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const auto pipeline = std::move(made).value();
     EXPECT_EQ(pipeline->store().recovery().writes, 0u);  // the last cut contains them
     ASSERT_TRUE(pipeline->start().ok());
     ASSERT_TRUE(eventually([&] { return query_vehicle(*pipeline, "VEH#V-7741").size() == 3; }));
