@@ -104,9 +104,9 @@ struct Disk::Database {
     rocksdb::DB* opened = nullptr;
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     const rocksdb::DBOptions options = database_options(env);
-    const rocksdb::Status status =
-        use == For::kAll ? rocksdb::DB::Open(options, directory, descriptors, &handles, &opened)
-                         : rocksdb::DB::OpenForReadOnly(options, directory, descriptors, &handles, &opened);
+    rocksdb::Status status = use == For::kAll
+                                 ? rocksdb::DB::Open(options, directory, descriptors, &handles, &opened)
+                                 : rocksdb::DB::OpenForReadOnly(options, directory, descriptors, &handles, &opened);
     if (!status.ok()) return status;
     out = std::make_unique<Database>();
     out->db.reset(opened);
