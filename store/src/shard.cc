@@ -787,13 +787,12 @@ void TableShard::merge_one(Collection& collection, const model::RowView& row, st
 
 // Erasing
 //
-// Marker.  A tombstone with the empty sort key, which no item has where there is one: the collection's first row,
-// logged,
-//          checkpointed and restored as any other. What is not later than its log time is gone. (In a table without
-//          sort keys it is the item's own tombstone, and versions do the rest.)
+// Marker.  A tombstone with the empty sort key, which no item has where there is one: the collection's first row, as
+//          any other logged, checkpointed and restored. What is not later than its log time is gone. (In a table
+//          without sort keys it is the item's own tombstone, and versions do the rest.)
 // Later.   A stream row that is not later than the shard's latest marker is looked up; all others cost a compare.
 // Removal. Some rows a turn, from the marker on. It counts as in flight, so a cut has all of it, or what the log
-// repeats.
+//          repeats.
 
 TableShard::Erasure::~Erasure() {
   if (done) done(status);

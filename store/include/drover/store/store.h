@@ -181,8 +181,8 @@ class Store {
                                                     const RecoveryProgress& progress = {});
   virtual ~Store() = default;
 
-  /// Has the next open() of `directory` make all indexes anew from the tables' items, and each one after it until a cut
-  /// has been written. Tables that are named get this schema, which may have other indexes and inherit other attributes
+  /// Has the next open() of `directory` begin to fill all indexes anew from the tables' items (Table::is_filling()), and
+  /// each one after it until a cut has them whole. Tables that are named get this schema, which may have other indexes and inherit other attributes
   /// (that restamps nothing). kInvalid: another key or time sort key; nothing has happened then.
   static model::Status rebuild(const std::string& directory, std::span<const model::TableSchema> schemas);
 
