@@ -3,6 +3,7 @@
 #include "drover/model/attribute.h"
 #include "drover/model/key.h"
 #include "drover/model/limits.h"
+#include "index_plan.h"
 
 namespace drover::store {
 namespace {
@@ -26,20 +27,6 @@ CollectionSizes::CollectionSizes(const model::TableSchema& schema, model::Attrib
     local.sorts_by_table_key = index.key.sort_key->name == schema.key.sort_key->name;
     local.sort_key = names.intern(index.key.sort_key->name);
     for (const std::string& name : index.included) local.included.push_back(names.intern(name));
-  }
-}
-
-bool CollectionSizes::may_be_key(model::ValueView value, model::KeyType type) {
-  switch (value.tag()) {
-    case model::ValueTag::kNumber:
-    case model::ValueTag::kBigNumber:
-      return type == model::KeyType::kNumber;
-    case model::ValueTag::kString:
-    case model::ValueTag::kBinary:
-      return type == (value.tag() == model::ValueTag::kString ? model::KeyType::kString : model::KeyType::kBinary) &&
-             !value.bytes().empty() && value.bytes().size() <= model::kSortKeySizeBytesMax;
-    default:
-      return false;
   }
 }
 
@@ -69,7 +56,8 @@ std::int64_t CollectionSizes::size_of(std::string_view partition_key, const mode
       total += size;
       for (Index& index : indexes_) {
         const model::KeyAttribute& key = *index.schema->key.sort_key;
-        if (attribute.is(index.sort_key, key.name)) index.has_entry = may_be_key(attribute.value, key.type);
+        if (attribute.is(index.sort_key, key.name))
+          index.has_entry = can_be_key(attribute.value, key.type, model::kSortKeySizeBytesMax);
         if (projects(index, attribute)) index.projected += size;
       }
     }

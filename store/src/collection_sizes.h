@@ -50,7 +50,6 @@ class CollectionSizes {
     bool has_entry = false;
     std::int64_t projected = 0;  ///< Without what stands in the table's key.
   };
-  static bool may_be_key(model::ValueView value, model::KeyType type);
   static bool projects(const Index& index, const model::RawName& name);
 
   const model::TableSchema& schema_;

@@ -7,25 +7,20 @@
 #include "drover/model/limits.h"
 
 namespace drover::store {
-namespace {
-
-model::KeyType key_type_of(model::ValueTag tag) {
-  switch (tag) {
+bool can_be_key(model::ValueView value, model::KeyType type, std::size_t size_bytes_max) {
+  const auto fits = [&] { return !value.bytes().empty() && value.bytes().size() <= size_bytes_max; };
+  switch (value.tag()) {
+    case model::ValueTag::kNumber:
+    case model::ValueTag::kBigNumber:
+      return type == model::KeyType::kNumber;
     case model::ValueTag::kString:
-      return model::KeyType::kString;
+      return type == model::KeyType::kString && fits();
     case model::ValueTag::kBinary:
-      return model::KeyType::kBinary;
+      return type == model::KeyType::kBinary && fits();
     default:
-      return model::KeyType::kNumber;
+      return false;
   }
 }
-
-bool may_be_key(model::ValueTag tag) {
-  return tag == model::ValueTag::kString || tag == model::ValueTag::kBinary || tag == model::ValueTag::kNumber ||
-         tag == model::ValueTag::kBigNumber;
-}
-
-}  // namespace
 
 IndexPlan::IndexPlan(const model::TableSchema& schema, const model::IndexSchema& index, model::AttributeNames& names)
     : schema_(&schema), index_(&index), names_(&names), partition_(part_of(index.key.partition_key)) {
@@ -62,16 +57,14 @@ bool IndexPlan::projects(const model::RawName& name) const {
 
 bool IndexPlan::take_key(const Part& part, model::ValueView value, std::size_t size_bytes_max, model::Bytes& scratch,
                          std::string_view& key) {
-  if (!may_be_key(value.tag()) || key_type_of(value.tag()) != part.attribute.type) return false;
+  if (!can_be_key(value, part.attribute.type, size_bytes_max)) return false;
   if (part.attribute.type == model::KeyType::kNumber) {
     scratch.clear();
     value.number().append_ordered(scratch);
     key = scratch;
     return true;
   }
-  const std::string_view bytes = value.bytes();
-  if (bytes.empty() || bytes.size() > size_bytes_max) return false;
-  key = bytes;
+  key = value.bytes();
   return true;
 }
 

@@ -12,6 +12,9 @@
 
 namespace drover::store {
 
+/// Whether a value can stand in a key of this type: an item without such a one has no entry in an index.
+bool can_be_key(model::ValueView value, model::KeyType type, std::size_t size_bytes_max);
+
 /// How one global index derives its entry from an item. Constant after construction; any thread.
 class IndexPlan {
  public:
