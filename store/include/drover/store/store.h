@@ -181,9 +181,10 @@ class Store {
                                                     const RecoveryProgress& progress = {});
   virtual ~Store() = default;
 
-  /// Has the next open() of `directory` begin to fill all indexes anew from the tables' items (Table::is_filling()), and
-  /// each one after it until a cut has them whole. Tables that are named get this schema, which may have other indexes and inherit other attributes
-  /// (that restamps nothing). kInvalid: another key or time sort key; nothing has happened then.
+  /// Has the next open() of `directory` begin to fill all indexes anew from the tables' items (Table::is_filling()),
+  /// and each one after it until a cut has them whole. Tables that are named get this schema, which may have other
+  /// indexes and inherit other attributes (that restamps nothing). kInvalid: another key or time sort key; nothing has
+  /// happened then.
   static model::Status rebuild(const std::string& directory, std::span<const model::TableSchema> schemas);
 
   /// Empty in memory only.
