@@ -11,6 +11,7 @@
 #include "drover/model/limits.h"
 #include "drover/model/names.h"
 #include "drover/model/schema.h"
+#include "drover/model/value_view.h"
 
 /// A mapping made ready for decoding: names encoded, paths joined to a tree, templates split.
 namespace drover::ingest {
@@ -69,6 +70,7 @@ struct ItemParts {
   std::string_view id;
   std::string_view time;        ///< Canonical; empty if no key needs it.
   std::string_view attributes;  ///< Encoded as in value_view.h, in the record's order.
+  model::NameMask names = model::NameMask::unknown();  ///< Of the attributes.
 
   std::string_view field(const KeyPattern& key) const {
     if (key.field == KeyPattern::Field::kId) return id;

@@ -209,6 +209,7 @@ bool LearnedShapes::read(Shape& shape, std::string_view json, ItemParts& parts) 
   if (left() != last_size || !equal_bytes(cursor.at, literals + shape.last_literal_begin, last_size)) return false;
   parts.plan = shape.plan;
   parts.time = time_.canonical();
+  parts.names = shape.name_mask;
   parts.attributes = {shape.attributes.data(), static_cast<std::size_t>(cursor.out - shape.attributes.data())};
   return !parts.id.empty() && keys_fit(parts);
 }
@@ -257,6 +258,10 @@ LearnedShapes::Shape LearnedShapes::make_shape(Outline&& outline, const ItemPlan
     if (value.node != nullptr && value.node->stored) shape.names += *value.node->stored;
     if (value.own_name) model::append_name(shape.names, *value.own_name, names_);
     slot.name_size = static_cast<std::uint32_t>(shape.names.size()) - slot.name_begin;
+    if (slot.name_size > 0) {
+      const char* name = shape.names.data() + slot.name_begin;
+      shape.name_mask.add(model::take_raw_name(name).id);
+    }
     if (value.node != nullptr && value.node->is_id) slot.use = Use::kId;
     if (value.node != nullptr && value.node->is_time) slot.use = Use::kTime;
     shape.slots.push_back(slot);

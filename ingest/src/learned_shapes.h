@@ -71,6 +71,7 @@ class LearnedShapes {
     std::vector<Slot> slots;
     std::uint32_t last_literal_begin = 0;  ///< Of what stands behind the last value.
     model::Bytes names;
+    model::NameMask name_mask = model::NameMask::none();
     std::vector<char> attributes;  ///< Room for those of any record of this shape.
   };
   struct Candidate {

@@ -37,7 +37,8 @@ class RowWriter {
     batch_.rows.push_back({.hash = model::hash_key({begin, key_size}),
                            .begin = static_cast<std::uint32_t>(used_),
                            .partition_key_size = static_cast<std::uint32_t>(key_size),
-                           .row_size = static_cast<std::uint32_t>(at - row)});
+                           .row_size = static_cast<std::uint32_t>(at - row),
+                           .names = parts.names});
     used_ = static_cast<std::size_t>(at - batch_.bytes.data());
   }
 

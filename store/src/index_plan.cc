@@ -29,9 +29,10 @@ IndexPlan::IndexPlan(const model::TableSchema& schema, const model::IndexSchema&
   for (const std::string& name : index.included) included_.push_back(names.intern(name));
   joins_partition_key_ = !stands(Part::From::kTablePartitionKey);
   joins_sort_key_ = schema.key.sort_key.has_value() && !stands(Part::From::kTableSortKey);
-  for (std::uint32_t id = 1; id < kMaskBits; ++id) {
+  constexpr std::uint32_t kMaskedIds = 32;
+  for (std::uint32_t id = 1; id < kMaskedIds; ++id) {
     const model::RawName name{model::NameId{id}, {}};
-    if (!is(partition_, name) && !(sort_ && is(*sort_, name)) && projects(name)) kept_mask_ |= std::uint64_t{1} << id;
+    if (!is(partition_, name) && !(sort_ && is(*sort_, name)) && projects(name)) kept_.add(name.id);
   }
 }
 
@@ -98,7 +99,7 @@ IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scra
       const model::RawName name = model::take_raw_name(at);
       const char* const value = at;
       at = model::skip_value(at);
-      if (is_surely_kept(name)) [[likely]]
+      if (kept_.surely_has(name.id)) [[likely]]
         continue;
       const bool partition = is(partition_, name);
       if (!partition && !(sort_ && is(*sort_, name))) {
@@ -119,7 +120,12 @@ IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scra
     keep(run, end);
     return true;
   };
-  if (!scan(item.own) || !scan(item.inherited)) return Outcome::kRefused;
+  if (item.own_names.surely_within(kept_)) [[likely]] {
+    keep(item.own.data(), item.own.data() + item.own.size());
+  } else if (!scan(item.own)) {
+    return Outcome::kRefused;
+  }
+  if (!scan(item.inherited)) return Outcome::kRefused;
   if (entry_partition == nullptr || (sort_ && entry_sort == nullptr)) return Outcome::kNotInIndex;
 
   const std::string_view* joined[3];

@@ -39,6 +39,7 @@ class IndexPlan {
     std::string_view sort_key;
     std::string_view own;        ///< Encoded attributes.
     std::string_view inherited;  ///< More of them.
+    model::NameMask own_names = model::NameMask::unknown();
   };
   /// Appends the entry of an item (or, as a tombstone, its removal) to `out`.
   Outcome append_entry(const Source& item, bool remove, Scratch& scratch, model::RowBatch& out) const;
@@ -62,19 +63,13 @@ class IndexPlan {
   static bool take_key(const Part& part, model::ValueView value, std::size_t size_bytes_max, model::Bytes& scratch,
                        std::string_view& key);
   bool projects(const model::RawName& name) const;
-  /// Whether the entry keeps the attribute, if that is known without a look at its text.
-  bool is_surely_kept(const model::RawName& name) const {
-    return name.id.value < kMaskBits && (kept_mask_ >> name.id.value & 1) != 0;
-  }
-
   const model::TableSchema* schema_;
   const model::IndexSchema* index_;
   model::AttributeNames* names_;
   std::vector<model::NameId> included_;  ///< As index_->included.
   Part partition_;
   std::optional<Part> sort_;
-  static constexpr std::uint32_t kMaskBits = 64;
-  std::uint64_t kept_mask_ = 0;      ///< Of the ids below kMaskBits; 0 of the names that stand as text.
+  model::NameMask kept_ = model::NameMask::none();  ///< What the entry keeps of an item's attributes.
   bool joins_partition_key_ = true;  ///< Whether the table's keys stand in the entry's sort key: not if they are
   bool joins_sort_key_ = true;       ///< a key of the index already.
 };

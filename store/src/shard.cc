@@ -387,7 +387,7 @@ TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, co
   for (const std::string& name : schema.inherit) {
     const model::NameId interned = shared.names.intern(name);
     inherited_.push_back(interned);
-    if (interned.value < kMaskBits) inherited_mask_ |= std::uint64_t{1} << interned.value;
+    inherited_mask_.add(interned);
   }
   if (CollectionSizes::has_limit(schema)) {
     const auto own = shared.options.item_collection_limits.find(schema.name);
@@ -493,7 +493,7 @@ void TableShard::run() {
   if (stream) {
     const model::RowBatch& rows = *delivery.batch.rows;
     for_each_row(rows, delivery.batch.selected, [&](Collection& collection, const model::RowBatch::Row& row) {
-      apply(collection, rows.row_bytes(row));
+      apply(collection, rows.row_bytes(row), row.names);
     });
     count_rows(delivery.batch);
     ++applied;
@@ -683,9 +683,12 @@ bool TableShard::deliver() {
 }
 
 /// What the row inherits, encoded: the collection's stamp but for what the row has itself. Valid until the next call.
-std::string_view TableShard::inherited_by(const Collection& collection, const model::RowView& row) {
+std::string_view TableShard::inherited_by(const Collection& collection, const model::RowView& row,
+                                          model::NameMask names) {
   if (collection.writer.stamp == nullptr || row.tombstone() || row.sort_key() == schema_.inherit_from) return {};
   const std::string& stamp = *collection.writer.stamp;
+  if (names.surely_apart(inherited_mask_)) [[likely]]
+    return stamp;
   const std::string_view own = row.attributes();
   bool has_own = false;
   for (const char* at = own.data(); at != own.data() + own.size() && !has_own; at = model::skip_value(at)) {
@@ -731,20 +734,22 @@ bool TableShard::same_content(const model::RowView& present, const model::RowVie
 /// Adds to the indexes' entries what follows from `row` taking the place of `replaced`. False: an index refuses the
 /// row, and nothing was added.
 bool TableShard::append_index_entries(const Collection& collection, const model::RowView& row,
-                                      std::string_view inherited, const model::RowView* replaced) {
+                                      std::string_view inherited, const model::RowView* replaced,
+                                      model::NameMask names) {
   if (replaced != nullptr && replaced->tombstone()) replaced = nullptr;
   for (std::size_t i = 0; i < indexes_->size(); ++i)
     entry_marks_[i] = {entries_[i].bytes.size(), entries_[i].rows.size()};
   for (std::size_t i = 0; i < indexes_->size(); ++i) {
     const IndexPlan& plan = (*indexes_)[i]->plan;
-    const auto append = [&](const model::RowView& from, const std::string_view& more, bool remove) {
-      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more}, remove, scratch_,
-                               entries_[i]);
+    const auto append = [&](const model::RowView& from, const std::string_view& more, model::NameMask own_names,
+                            bool remove) {
+      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more, own_names}, remove,
+                               scratch_, entries_[i]);
     };
     if (replaced != nullptr &&
         (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes(), inherited)))
-      append(*replaced, {}, true);
-    if (row.tombstone() || append(row, inherited, false) != IndexPlan::Outcome::kRefused) continue;
+      append(*replaced, {}, model::NameMask::unknown(), true);
+    if (row.tombstone() || append(row, inherited, names, false) != IndexPlan::Outcome::kRefused) continue;
     for (std::size_t j = 0; j <= i; ++j) {
       entries_[j].bytes.resize(entry_marks_[j].bytes);
       entries_[j].rows.resize(entry_marks_[j].rows);
@@ -899,7 +904,7 @@ bool TableShard::erase_some(const std::shared_ptr<Acknowledgement>& acknowledgem
   return true;
 }
 
-void TableShard::apply(Collection& collection, std::string_view row_bytes) {
+void TableShard::apply(Collection& collection, std::string_view row_bytes, model::NameMask names) {
   const model::RowView row(row_bytes);
   if (row.version().log_time_ms() <= erased_until_ms_ || row.tombstone()) [[unlikely]] {
     if (is_erased(collection, row)) return;
@@ -927,7 +932,7 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
       return;
     }
   }
-  const std::string_view inherited = inherited_by(collection, row);
+  const std::string_view inherited = inherited_by(collection, row, names);
   const std::int64_t grown = growth(collection, row, inherited, present ? &*present : nullptr);
   // What the log of API writes brings back was admitted once.
   if (sizes_ && !sizes_->admits(collection, grown) && row.version().source() != model::kApiSource) [[unlikely]] {
@@ -936,7 +941,7 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes) {
     return;
   }
   if (row_bytes.size() + inherited.size() > model::kItemSizeBytesMax ||
-      (!indexes_->empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr))) {
+      (!indexes_->empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr, names))) {
     ++count_.refused;
     return;
   }

@@ -343,23 +343,22 @@ class TableShard final : public Shard {
   bool erase_some(const std::shared_ptr<Acknowledgement>& acknowledgement);
   bool is_erased(Collection& collection, const model::RowView& row);
   std::int64_t erased_until_ms(const Collection& collection) const;
-  void apply(Collection& collection, std::string_view row_bytes);
+  void apply(Collection& collection, std::string_view row_bytes, model::NameMask names);
   model::Status apply(ItemWrite& write);
   bool trim(const Write& write);
   void log(std::string_view partition_key, std::string_view row, std::string_view more);
-  std::string_view inherited_by(const Collection& collection, const model::RowView& row);
+  std::string_view inherited_by(const Collection& collection, const model::RowView& row,
+                                model::NameMask names = model::NameMask::unknown());
   void learn_stamp(Collection& collection, const model::RowView& row);
   bool same_content(const model::RowView& present, const model::RowView& incoming) const;
   bool is_inherited(const model::RawName& name) const {
-    if (name.id.value != 0 && name.id.value < kMaskBits) [[likely]]
-      return (inherited_mask_ >> name.id.value & 1) != 0;
     for (std::size_t i = 0; i < inherited_.size(); ++i) {
       if (name.is(inherited_[i], schema_.inherit[i])) return true;
     }
     return false;
   }
   bool append_index_entries(const Collection& collection, const model::RowView& row, std::string_view inherited,
-                            const model::RowView* replaced);
+                            const model::RowView* replaced, model::NameMask names = model::NameMask::unknown());
   std::int64_t growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
                       const model::RowView* replaced);
   void put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest);
@@ -375,8 +374,7 @@ class TableShard final : public Shard {
   Stamps& stamps_;
   TableCounters& counters_;
   std::vector<model::NameId> inherited_;
-  static constexpr std::uint32_t kMaskBits = 64;
-  std::uint64_t inherited_mask_ = 0;  ///< Of the ids below kMaskBits.
+  model::NameMask inherited_mask_ = model::NameMask::none();
 
   tbb::concurrent_bounded_queue<Write> writes_;
   /// Whether the outbox waits for an index shard: set by the writer, kWaiting to kWoken by wake().

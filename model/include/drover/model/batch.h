@@ -7,6 +7,7 @@
 #include "drover/model/bytes.h"
 #include "drover/model/key.h"
 #include "drover/model/row.h"
+#include "drover/model/value_view.h"
 #include "drover/model/version.h"
 
 namespace drover::model {
@@ -20,6 +21,7 @@ struct RowBatch {
     std::uint32_t begin = 0;  ///< Of the partition key in `bytes`; the row's image follows it directly.
     std::uint32_t partition_key_size = 0;
     std::uint32_t row_size = 0;
+    NameMask names = NameMask::unknown();  ///< Of the row's attributes.
   };
 
   ByteBuffer bytes;

@@ -117,6 +117,31 @@ struct RawName {
   }
 };
 
+/// Which names stand in a row or are meant by a rule, as far as one word tells: a bit for each id below 32, and one for
+/// all others. So most rows pass a rule without a look at their attributes.
+class NameMask {
+ public:
+  static constexpr NameMask none() { return NameMask(0); }
+  /// Of a row that nobody has looked at.
+  static constexpr NameMask unknown() { return NameMask(kOthers); }
+
+  void add(NameId id) { bits_ |= bit(id); }
+  /// Whether the name is surely one of these.
+  bool surely_has(NameId id) const { return (bits_ & bit(id) & ~kOthers) != 0; }
+  /// Whether all of these are surely among the others.
+  bool surely_within(NameMask others) const { return (bits_ & ~(others.bits_ & ~kOthers)) == 0; }
+  /// Whether none of these can be among the others.
+  bool surely_apart(NameMask others) const { return (bits_ & (others.bits_ | kOthers)) == 0; }
+
+ private:
+  static constexpr std::uint32_t kOthers = 1;
+  explicit constexpr NameMask(std::uint32_t bits) : bits_(bits) {}
+  static std::uint32_t bit(NameId id) {
+    return id.value < 32 ? std::uint32_t{1} << id.value : kOthers;  // 0 is a name that stands as text
+  }
+  std::uint32_t bits_;
+};
+
 /// An encoded attribute as it lies in a row, its name not looked up.
 struct RawAttribute : RawName {
   std::string_view encoded;  ///< Name and value.
