@@ -68,8 +68,8 @@ struct CompiledMapping {
 struct ItemParts {
   const ItemPlan* plan = nullptr;
   std::string_view id;
-  std::string_view time;        ///< Canonical; empty if no key needs it.
-  std::string_view attributes;  ///< Encoded as in value_view.h, in the record's order.
+  std::string_view time;                               ///< Canonical; empty if no key needs it.
+  std::string_view attributes;                         ///< Encoded as in value_view.h, in the record's order.
   model::NameMask names = model::NameMask::unknown();  ///< Of the attributes.
 
   std::string_view field(const KeyPattern& key) const {

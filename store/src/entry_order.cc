@@ -24,12 +24,13 @@ std::size_t common_size(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-EntryOrder EntryOrder::of(const model::RowBatch& batch) {
+EntryOrder EntryOrder::of(const model::RowBatch& batch, std::span<const std::uint32_t> selected) {
   EntryOrder order;
-  std::string_view prefix = model::RowView(batch.row_bytes(batch.rows.front())).sort_key();
-  for (const model::RowBatch::Row& row : batch.rows) {
-    prefix = prefix.substr(0, common_size(prefix, model::RowView(batch.row_bytes(row)).sort_key()));
-  }
+  const auto sort_key = [&batch](std::uint32_t row) {
+    return model::RowView(batch.row_bytes(batch.rows[row])).sort_key();
+  };
+  std::string_view prefix = sort_key(selected.front());
+  for (const std::uint32_t i : selected) prefix = prefix.substr(0, common_size(prefix, sort_key(i)));
   order.prefix = prefix;
 
   constexpr std::size_t kRecent = 16;  // groups known again, if no other hash takes their place
@@ -38,152 +39,115 @@ EntryOrder EntryOrder::of(const model::RowBatch& batch) {
     std::uint32_t group = 0;
   };
   std::array<Recent, kRecent> recent;
-  order.marks.reserve(batch.rows.size());
-  for (const model::RowBatch::Row& row : batch.rows) {
+  order.marks.reserve(selected.size());
+  for (const std::uint32_t i : selected) {
+    const model::RowBatch::Row& row = batch.rows[i];
     Recent& known = recent[row.hash % kRecent];
     if (known.row == nullptr || known.row->hash != row.hash ||
         batch.partition_key(*known.row) != batch.partition_key(row)) {
-      known = {&row, order.groups++};
+      known = {&row, static_cast<std::uint32_t>(order.firsts.size())};
+      order.firsts.push_back(i);
     }
     const model::RowView view(batch.row_bytes(row));
-    order.marks.push_back({KeyHead::of(view.sort_key().substr(prefix.size())), known.group, view.tombstone()});
+    order.marks.push_back({KeyHead::of(view.sort_key().substr(prefix.size())), known.group,
+                           row.begin + row.partition_key_size, row.row_size, view.tombstone()});
+    order.bits.see(order.marks.back().head);
+    order.row_bytes += row.row_size;
   }
   return order;
 }
 
-KeyHead HeadBehind::behind(const KeyHead& head) const {
-  char bytes[2 * sizeof head];
-  const std::size_t size = rest_.copy(bytes, sizeof head);
-  for (std::size_t i = 0; i < head.words.size(); ++i) {
-    const std::uint64_t word = __builtin_bswap64(head.words[i]);
-    std::memcpy(bytes + size + i * sizeof word, &word, sizeof word);
-  }
-  return KeyHead::of({bytes, sizeof head});
+HeadBehind::HeadBehind(std::string_view prefix, std::size_t size) : rest_(KeyHead::of(prefix.substr(size))) {
+  const std::size_t moved = std::min(prefix.size() - size, sizeof(KeyHead));
+  words_ = moved / sizeof(std::uint64_t);
+  shift_ = static_cast<unsigned>(moved % sizeof(std::uint64_t) * 8);
 }
 
-namespace {
-
-constexpr unsigned kKeyBits = 64;
-
-/// Takes the bits of a mask out of a number, closed up: an order among numbers that differ nowhere else stays.
-class Bits {
- public:
-  explicit Bits(std::uint64_t mask) {
-    unsigned to = 0;
-    while (mask != 0) {
-      const auto from = static_cast<unsigned>(std::countr_zero(mask));
-      const auto size = static_cast<unsigned>(std::countr_one(mask >> from));
-      const std::uint64_t run = (size == kKeyBits ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << from;
-      runs_[count_++] = {run, from - to};
-      to += size;
-      mask &= ~run;
-    }
-  }
-  std::uint64_t of(std::uint64_t number) const {
-    std::uint64_t taken = 0;
-    for (unsigned i = 0; i < count_; ++i) taken |= (number & runs_[i].mask) >> runs_[i].shift;
-    return taken;
-  }
-
- private:
-  struct Run {
-    std::uint64_t mask;
-    unsigned shift;
-  };
-  std::array<Run, kKeyBits / 2> runs_{};
-  unsigned count_ = 0;
-};
-
-}  // namespace
-
-void EntrySorter::sort(const std::vector<Entry>& entries) {
-  slots_.resize(entries.size());
-  for (std::uint32_t i = 0; i < entries.size(); ++i) slots_[i] = {0, i};
-  sort_by_heads(slots_, [&](const Slot& slot) -> const KeyHead& { return entries[slot.entry].head; });
-  sort_ties(entries, slots_);
+HeadBits HeadBehind::operator()(const HeadBits& bits) const {
+  KeyHead in_all = bits.clear;
+  for (std::uint64_t& word : in_all.words) word = ~word;
+  HeadBits moved{(*this)(bits.set), (*this)(in_all)};
+  for (std::uint64_t& word : moved.clear.words) word = ~word;
+  return moved;
 }
 
-/// Sorts what has equal keys: a few by their rows; of many new heads are taken, behind what these begin with.
-void EntrySorter::sort_ties(const std::vector<Entry>& entries, std::span<Slot> slots) {
+Bits::Bits(std::uint64_t mask) {
+  unsigned to = 0;
+  while (mask != 0) {
+    const auto from = static_cast<unsigned>(std::countr_zero(mask));
+    const auto size = static_cast<unsigned>(std::countr_one(mask >> from));
+    const std::uint64_t run = (size == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << from;
+    runs_[count_++] = {run, from - to};
+    to += size;
+    mask &= ~run;
+  }
+}
+
+HeadPacker::HeadPacker(const HeadBits& bits) {
+  constexpr unsigned kKeyBits = 64;
+  for (std::size_t word = 0; word < bits.set.words.size(); ++word) {
+    const std::uint64_t differing = bits.set.words[word] & bits.clear.words[word];
+    const auto count = static_cast<unsigned>(std::popcount(differing));
+    const unsigned taken = std::min(count, kKeyBits - size_);
+    if (taken > 0) part_[parts_++] = {Bits(differing), word, taken, count - taken};
+    size_ += taken;
+  }
+}
+
+void EntrySorter::sort(std::span<Entry> entries, unsigned bits) {
+  sort_by_key(entries, bits);
+  sort_ties(entries);
+}
+
+/// Sorts what has equal keys: a few by their rows; of many new keys are made, of what is behind their beginning.
+void EntrySorter::sort_ties(std::span<Entry> entries) {
   constexpr std::ptrdiff_t kFew = 64;
-  const auto sort_key = [&](const Slot& slot) { return entries[slot.entry].sort_key(); };
-  for (auto begin = slots.begin(); begin != slots.end();) {
-    const auto end = std::find_if(begin + 1, slots.end(), [&](const Slot& slot) { return slot.key != begin->key; });
-    const std::span<Slot> ties(begin, end);
+  for (auto begin = entries.begin(); begin != entries.end();) {
+    const auto end =
+        std::find_if(begin + 1, entries.end(), [&](const Entry& entry) { return entry.key != begin->key; });
+    const std::span<Entry> ties(begin, end);
     begin = end;
     bool sorted = ties.size() == 1;
     if (ties.size() > kFew) {
-      std::string_view prefix = sort_key(ties.front());
-      for (const Slot& slot : ties) prefix = prefix.substr(0, common_size(prefix, sort_key(slot)));
-      sorted = sort_by_heads(ties, [&](const Slot& slot) { return KeyHead::of(sort_key(slot).substr(prefix.size())); });
-      if (sorted) sort_ties(entries, ties);
+      std::string_view prefix = ties.front().sort_key();
+      for (const Entry& entry : ties) prefix = prefix.substr(0, common_size(prefix, entry.sort_key()));
+      const auto head = [&](const Entry& entry) { return KeyHead::of(entry.sort_key().substr(prefix.size())); };
+      HeadBits bits;
+      for (const Entry& entry : ties) bits.see(head(entry));
+      const HeadPacker packer(bits);
+      sorted = packer.bits() > 0;
+      if (sorted) {
+        for (Entry& entry : ties) entry.key = packer(head(entry));
+        sort(ties, packer.bits());
+      }
     }
     if (!sorted) {
       std::stable_sort(ties.begin(), ties.end(),
-                       [&](const Slot& a, const Slot& b) { return sort_key(a) < sort_key(b); });
+                       [&](const Entry& a, const Entry& b) { return a.sort_key() < b.sort_key(); });
     }
   }
 }
 
-/// False: the heads are all the same.
-template <typename HeadOf>
-bool EntrySorter::sort_by_heads(std::span<Slot> slots, HeadOf head_of) {
-  KeyHead any = head_of(slots.front());
-  KeyHead all = any;
-  for (const Slot& slot : slots) {
-    const KeyHead& head = head_of(slot);
-    for (std::size_t word = 0; word < any.words.size(); ++word) {
-      any.words[word] |= head.words[word];
-      all.words[word] &= head.words[word];
-    }
-  }
-  struct Part {
-    std::size_t word;
-    Bits bits;
-    unsigned size;     ///< Of what the key takes.
-    unsigned dropped;  ///< Bits for which it has no room.
-  };
-  std::vector<Part> parts;
-  unsigned size = 0;
-  for (std::size_t word = 0; word < any.words.size(); ++word) {
-    const std::uint64_t differing = any.words[word] & ~all.words[word];
-    const auto bits = static_cast<unsigned>(std::popcount(differing));
-    const unsigned taken = std::min(bits, kKeyBits - size);
-    if (taken > 0) parts.push_back({word, Bits(differing), taken, bits - taken});
-    size += taken;
-  }
-  for (Slot& slot : slots) {
-    const KeyHead& head = head_of(slot);
-    slot.key = 0;
-    for (const Part& part : parts) {
-      const std::uint64_t bits = part.bits.of(head.words[part.word]) >> part.dropped;
-      slot.key = part.size == kKeyBits ? bits : slot.key << part.size | bits;
-    }
-  }
-  sort_by_key(slots, size);
-  return size > 0;
-}
-
-void EntrySorter::sort_by_key(std::span<Slot> slots, unsigned bits) {
+void EntrySorter::sort_by_key(std::span<Entry> entries, unsigned bits) {
   constexpr std::size_t kFew = 512;
-  if (slots.size() < kFew) {
-    std::stable_sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.key < b.key; });
+  if (entries.size() < kFew) {
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
     return;
   }
   constexpr unsigned kDigitBits = 11;
   constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-  scratch_.resize(slots.size());
-  std::span<Slot> from = slots;
-  std::span<Slot> to = scratch_;
+  scratch_.resize(entries.size());
+  std::span<Entry> from = entries;
+  std::span<Entry> to = scratch_;
   for (unsigned shift = 0; shift < bits; shift += kDigitBits) {
     std::array<std::uint32_t, kDigits> next{};
-    for (const Slot& slot : from) ++next[slot.key >> shift & (kDigits - 1)];
+    for (const Entry& entry : from) ++next[entry.key >> shift & (kDigits - 1)];
     std::uint32_t begin = 0;
     for (std::uint32_t& digit : next) digit = std::exchange(begin, begin + digit);
-    for (const Slot& slot : from) to[next[slot.key >> shift & (kDigits - 1)]++] = slot;
+    for (const Entry& entry : from) to[next[entry.key >> shift & (kDigits - 1)]++] = entry;
     std::swap(from, to);
   }
-  if (from.data() != slots.data()) std::copy(from.begin(), from.end(), slots.begin());
+  if (from.data() != entries.data()) std::copy(from.begin(), from.end(), entries.begin());
 }
 
 }  // namespace drover::store

@@ -71,61 +71,103 @@ bool IndexPlan::take_key(const Part& part, model::ValueView value, std::size_t s
 
 // Views go by reference here, and their halves one by one: a view that was just put together as two words and is then
 // copied as one waits until everything stored before has reached its cache lines.
-IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scratch& scratch,
-                                           model::RowBatch& out) const {
-  const auto from_table = [&](const Part& part) -> const std::string_view* {
-    if (part.from == Part::From::kTablePartitionKey) return &item.partition_key;
-    if (part.from == Part::From::kTableSortKey) return &item.sort_key;
-    return nullptr;
-  };
-  std::string_view from_attribute[2];  // the keys that are not the table's
-  const std::string_view* entry_partition = from_table(partition_);
-  const std::string_view* entry_sort = sort_ ? from_table(*sort_) : nullptr;
-  // The index's own key attributes stand in the entry's keys: of the rest, a run at a time is what the entry keeps.
-  std::vector<std::string_view>& kept = scratch.kept;
-  kept.clear();
+
+/// What an item's attributes come to. The index's own key attributes stand in the entry's keys; of the rest, a run at a
+/// time is what the entry keeps.
+struct IndexPlan::Found {
+  std::vector<std::string_view>& kept;
   std::size_t kept_size = 0;
-  const auto keep = [&](const char* begin, const char* end) {
+  std::array<std::string_view, 2> key;  ///< Partition and sort key.
+  std::array<bool, 2> has_key;
+
+  void keep(const char* begin, const char* end) {
     if (begin == end) return;
     kept.emplace_back(begin, static_cast<std::size_t>(end - begin));
     kept_size += static_cast<std::size_t>(end - begin);
-  };
-  const auto scan = [&](const std::string_view& attributes) {
-    const char* at = attributes.data();
-    const char* const end = at + attributes.size();
-    const char* run = at;
-    while (at != end) {
-      const char* const begin = at;
-      const model::RawName name = model::take_raw_name(at);
-      const char* const value = at;
-      at = model::skip_value(at);
-      if (kept_.surely_has(name.id)) [[likely]]
-        continue;
-      const bool partition = is(partition_, name);
-      if (!partition && !(sort_ && is(*sort_, name))) {
-        if (projects(name)) continue;
-      } else {
-        const std::string_view encoded(value, static_cast<std::size_t>(at - value));
-        std::string_view& key = from_attribute[partition ? 0 : 1];
-        const bool taken =
-            partition ? take_key(partition_, model::ValueView(encoded), model::kPartitionKeySizeBytesMax,
-                                 scratch.partition_key, key)
-                      : take_key(*sort_, model::ValueView(encoded), model::kSortKeySizeBytesMax, scratch.sort_key, key);
-        if (!taken) return false;
-        (partition ? entry_partition : entry_sort) = &key;
-      }
-      keep(run, begin);
-      run = at;
+  }
+};
+
+/// False: an attribute can't be the key that it should be.
+bool IndexPlan::scan(const std::string_view& attributes, Scratch& scratch, Found& found) const {
+  const char* at = attributes.data();
+  const char* const end = at + attributes.size();
+  const char* run = at;
+  while (at != end) {
+    const char* const begin = at;
+    const model::RawName name = model::take_raw_name(at);
+    const char* const value = at;
+    at = model::skip_value(at);
+    if (kept_.surely_has(name.id)) [[likely]]
+      continue;
+    const bool partition = is(partition_, name);
+    if (!partition && !(sort_ && is(*sort_, name))) {
+      if (projects(name)) continue;
+    } else {
+      const model::ValueView encoded(std::string_view(value, static_cast<std::size_t>(at - value)));
+      const std::size_t i = partition ? 0 : 1;
+      if (!(partition
+                ? take_key(partition_, encoded, model::kPartitionKeySizeBytesMax, scratch.partition_key, found.key[i])
+                : take_key(*sort_, encoded, model::kSortKeySizeBytesMax, scratch.sort_key, found.key[i])))
+        return false;
+      found.has_key[i] = true;
     }
-    keep(run, end);
-    return true;
-  };
+    found.keep(run, begin);
+    run = at;
+  }
+  found.keep(run, end);
+  return true;
+}
+
+const IndexPlan::Inherited& IndexPlan::inherited_of(const std::string_view& attributes, Scratch& scratch) const {
+  std::uint64_t last = 0;
+  if (attributes.size() >= sizeof last) {
+    std::memcpy(&last, attributes.data() + attributes.size() - sizeof last, sizeof last);
+  }
+  constexpr std::uint64_t kMix = 0x9e37'79b9'7f4a'7c15;
+  Inherited& known = scratch.inherited[(last + attributes.size()) * kMix >> 60];
+  if (known.text == attributes) [[likely]]
+    return known;
+  known = {};
+  Found found{scratch.kept, 0, {}, {}};
+  known.refused = !scan(attributes, scratch, found);
+  if (found.has_key[0]) known.partition_key = found.key[0];
+  if (found.has_key[1]) known.sort_key = found.key[1];
+  if (found.has_key[0]) known.partition_key_hash = model::hash_key(found.key[0]);
+  for (const std::string_view& run : scratch.kept) known.kept += run;
+  scratch.kept.clear();
+  known.text = attributes;
+  return known;
+}
+
+IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scratch& scratch,
+                                           model::RowBatch& out) const {
+  scratch.kept.clear();
+  Found found{scratch.kept, 0, {}, {}};
+  std::optional<model::KeyHash> hash;
   if (item.own_names.surely_within(kept_)) [[likely]] {
-    keep(item.own.data(), item.own.data() + item.own.size());
-  } else if (!scan(item.own)) {
+    const Inherited& inherited = inherited_of(item.inherited, scratch);
+    if (inherited.refused) return Outcome::kRefused;
+    if (inherited.partition_key) {
+      found.key[0] = *inherited.partition_key;
+      found.has_key[0] = true;
+      hash = inherited.partition_key_hash;
+    }
+    if (inherited.sort_key) {
+      found.key[1] = *inherited.sort_key;
+      found.has_key[1] = true;
+    }
+    found.keep(item.own.data(), item.own.data() + item.own.size());
+    found.keep(inherited.kept.data(), inherited.kept.data() + inherited.kept.size());
+  } else if (!scan(item.own, scratch, found) || !scan(item.inherited, scratch, found)) {
     return Outcome::kRefused;
   }
-  if (!scan(item.inherited)) return Outcome::kRefused;
+  const auto key_of = [&](const Part& part, std::size_t i) -> const std::string_view* {
+    if (part.from == Part::From::kTablePartitionKey) return &item.partition_key;
+    if (part.from == Part::From::kTableSortKey) return &item.sort_key;
+    return found.has_key[i] ? &found.key[i] : nullptr;
+  };
+  const std::string_view* const entry_partition = key_of(partition_, 0);
+  const std::string_view* const entry_sort = sort_ ? key_of(*sort_, 1) : nullptr;
   if (entry_partition == nullptr || (sort_ && entry_sort == nullptr)) return Outcome::kNotInIndex;
 
   const std::string_view* joined[3];
@@ -137,10 +179,11 @@ IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scra
   for (std::size_t i = 0; i < parts; ++i) key_room += model::key_part_room_bytes(joined[i]->size());
 
   model::RowBatch::Row row;
-  row.hash = model::hash_key(*entry_partition);
+  row.hash = hash ? *hash : model::hash_key(*entry_partition);
   row.begin = static_cast<std::uint32_t>(out.bytes.size());
   row.partition_key_size = static_cast<std::uint32_t>(entry_partition->size());
-  out.bytes.resize(out.bytes.size() + entry_partition->size() + 1 + model::kVarintSizeBytesMax + key_room + kept_size);
+  out.bytes.resize(out.bytes.size() + entry_partition->size() + 1 + model::kVarintSizeBytesMax + key_room +
+                   found.kept_size);
   char* to = out.bytes.data() + row.begin;
   to += entry_partition->copy(to, entry_partition->size());
   *to++ = static_cast<char>(model::kRowUnversioned | (remove ? model::kRowTombstone : 0));
@@ -159,7 +202,7 @@ IndexPlan::Outcome IndexPlan::append_entry(const Source& item, bool remove, Scra
     *size_at = static_cast<char>(key_size);
   }
   if (!remove) {
-    for (const std::string_view& run : kept) to += run.copy(to, run.size());
+    for (const std::string_view& run : scratch.kept) to += run.copy(to, run.size());
   }
   row.row_size = static_cast<std::uint32_t>(to - out.bytes.data()) - row.begin - row.partition_key_size;
   out.bytes.resize(static_cast<std::size_t>(to - out.bytes.data()));

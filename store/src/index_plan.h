@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -26,11 +27,22 @@ class IndexPlan {
     kRefused,     ///< A key attribute has another type than the index says, or an illegal size: nothing appended.
   };
 
-  /// Memory that append_entry() uses again and again: one for each thread that calls it.
+  /// What inherited attributes come to in this index. Many items share them.
+  struct Inherited {
+    model::Bytes text;  ///< The attributes.
+    bool refused = false;
+    std::optional<model::Bytes> partition_key;
+    std::optional<model::Bytes> sort_key;
+    model::KeyHash partition_key_hash = 0;  ///< Of an entry's partition key, if it comes from here.
+    model::Bytes kept;
+  };
+
+  /// Memory that append_entry() uses again and again: one for each plan and thread that calls it.
   struct Scratch {
     model::Bytes partition_key;
     model::Bytes sort_key;
     std::vector<std::string_view> kept;
+    std::array<Inherited, 16> inherited;  ///< Seen lately: by a hash of the text.
   };
 
   /// An item as an index sees it.
@@ -63,6 +75,9 @@ class IndexPlan {
   static bool take_key(const Part& part, model::ValueView value, std::size_t size_bytes_max, model::Bytes& scratch,
                        std::string_view& key);
   bool projects(const model::RawName& name) const;
+  struct Found;
+  bool scan(const std::string_view& attributes, Scratch& scratch, Found& found) const;
+  const Inherited& inherited_of(const std::string_view& attributes, Scratch& scratch) const;
   const model::TableSchema* schema_;
   const model::IndexSchema* index_;
   model::AttributeNames* names_;

@@ -190,10 +190,10 @@ void Shard::for_each_row(const model::RowBatch& rows, std::span<const std::uint3
   }
 }
 
-/// Counts the rows of a batch, and samples their keys.
-void Shard::count_rows(const partitioner::RoutedBatch& batch) {
+/// Counts the rows of a batch, and samples their keys. `bytes`: of these rows.
+void Shard::count_rows(const partitioner::RoutedBatch& batch, std::uint64_t bytes) {
   const model::RowBatch& rows = *batch.rows;
-  for (const std::uint32_t selected : batch.selected) tally_.bytes += rows.rows[selected].row_size;
+  tally_.bytes += bytes;
   std::size_t at = until_sample_ - 1;
   for (; at < batch.selected.size(); at += partitioner::kHeatSampleEvery) {
     const model::RowBatch::Row& row = rows.rows[batch.selected[at]];
@@ -260,25 +260,7 @@ void IndexShard::run() {
     deliveries.push_back(std::move(delivery));
     if (deliveries.size() == static_cast<std::size_t>(inbox_.capacity())) break;
   }
-  std::string_view prefix;  // of all sort keys
-  if (!deliveries.empty()) prefix = deliveries.front().order->prefix;
-  for (const Delivery& delivery : deliveries) prefix = prefix.substr(0, common_size(prefix, delivery.order->prefix));
-  std::vector<Collection*> collections;
-  std::vector<std::vector<Entry>> entries;  // of each
-  for (const Delivery& delivery : deliveries) {
-    take_groups(delivery, collections);
-    entries.resize(collections.size());
-    const HeadBehind head(delivery.order->prefix, prefix.size());
-    const model::RowBatch& rows = *delivery.batch.rows;
-    for (const std::uint32_t selected : delivery.batch.selected) {
-      const EntryOrder::Mark& mark = delivery.order->marks[selected];
-      const model::RowBatch::Row& row = rows.rows[selected];
-      entries[group_of_[mark.group]].push_back(
-          {head(mark.head), rows.row_bytes(row).data(), row.row_size, mark.remove});
-    }
-    count_rows(delivery.batch);
-  }
-  for (std::size_t i = 0; i < collections.size(); ++i) merge(*collections[i], entries[i]);
+  merge(deliveries);
   publish_stats();
   shared_.in_flight.fetch_sub(static_cast<std::int64_t>(deliveries.size()),
                               std::memory_order_acq_rel);  // pairs with idle()
@@ -288,41 +270,70 @@ void IndexShard::run() {
   }
 }
 
-/// Looks up the collections that a delivery's groups belong to: group_of_ becomes where each stands in `collections`.
-void IndexShard::take_groups(const Delivery& delivery, std::vector<Collection*>& collections) {
-  constexpr std::uint32_t kUnseen = ~std::uint32_t{0};
-  group_of_.assign(delivery.order->groups, kUnseen);
-  firsts_.clear();
-  for (const std::uint32_t selected : delivery.batch.selected) {
-    std::uint32_t& group = group_of_[delivery.order->marks[selected].group];
-    if (group != kUnseen) continue;
-    group = 0;
-    firsts_.push_back(selected);
+void IndexShard::merge(std::span<const Delivery> deliveries) {
+  if (deliveries.empty()) return;
+  merged_.clear();
+  group_of_.clear();
+  std::string_view prefix = deliveries.front().order->prefix;  // of all sort keys
+  for (const Delivery& delivery : deliveries) {
+    take_groups(delivery);
+    count_rows(delivery.batch, delivery.order->row_bytes);
+    prefix = prefix.substr(0, common_size(prefix, delivery.order->prefix));
   }
-  for_each_row(*delivery.batch.rows, firsts_, [&](Collection& collection, const model::RowBatch::Row& row) {
-    std::uint32_t& at = collection.group;
-    if (at >= collections.size() || collections[at] != &collection) {
-      at = static_cast<std::uint32_t>(collections.size());
-      collections.push_back(&collection);
+  HeadBits bits;
+  for (const Delivery& delivery : deliveries) {
+    bits.see(HeadBehind(delivery.order->prefix, prefix.size())(delivery.order->bits));
+  }
+  const HeadPacker pack(bits);
+  // A counting sort by collection, which keeps the order of arrival within each.
+  const auto for_each_entry = [&](auto&& use) {
+    const std::uint32_t* merged = group_of_.data();
+    for (const Delivery& delivery : deliveries) {
+      const HeadBehind head(delivery.order->prefix, prefix.size());
+      const char* const bytes = delivery.batch.rows->bytes.data();
+      for (const EntryOrder::Mark& mark : delivery.order->marks) use(merged_[merged[mark.group]], mark, head, bytes);
+      merged += delivery.order->firsts.size();
     }
-    const auto i = static_cast<std::size_t>(&row - delivery.batch.rows->rows.data());
-    group_of_[delivery.order->marks[i].group] = at;
+  };
+  for_each_entry([](Merged& merged, auto&&...) { ++merged.count; });
+  std::uint32_t begin = 0;
+  for (Merged& merged : merged_) {
+    merged.end = begin;
+    begin += merged.count;
+  }
+  entries_.resize(begin);
+  for_each_entry([&](Merged& merged, const EntryOrder::Mark& mark, const HeadBehind& head, const char* bytes) {
+    entries_[merged.end++] = {pack(head(mark.head)), bytes + mark.begin, mark.row_size, mark.remove};
+  });
+  for (const Merged& merged : merged_) {
+    const std::span entries = std::span(entries_).subspan(merged.end - merged.count, merged.count);
+    sorter_.sort(entries, pack.bits());
+    merge(*merged.collection, entries);
+  }
+}
+
+/// Looks up the collections that a delivery's groups belong to: appends to group_of_ where each stands in merged_.
+void IndexShard::take_groups(const Delivery& delivery) {
+  for_each_row(*delivery.batch.rows, delivery.order->firsts, [&](Collection& collection, const model::RowBatch::Row&) {
+    std::uint32_t& at = collection.group;
+    if (at >= merged_.size() || merged_[at].collection != &collection) {
+      at = static_cast<std::uint32_t>(merged_.size());
+      merged_.push_back({&collection});
+    }
+    group_of_.push_back(at);
   });
 }
 
-void IndexShard::merge(Collection& collection, const std::vector<Entry>& entries) {
-  sorter_.sort(entries);
-  std::vector<Change> changes;
-  changes.reserve(entries.size());
-  const auto& order = sorter_.order();
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const Entry& entry = entries[order[i].entry];
+void IndexShard::merge(Collection& collection, std::span<const Entry> entries) {
+  merge_changes_.clear();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
     // Of one key's changes the last one counts: one table shard sent them all, in order.
-    if (i + 1 < order.size() && order[i].key == order[i + 1].key &&
-        entry.sort_key() == entries[order[i + 1].entry].sort_key())
+    if (i + 1 < entries.size() && entries[i].key == entries[i + 1].key &&
+        entries[i].sort_key() == entries[i + 1].sort_key())
       continue;
-    changes.push_back({entry.row_bytes(), entry.remove});
+    merge_changes_.push_back({entries[i].row_bytes(), entries[i].remove});
   }
+  const std::vector<Change>& changes = merge_changes_;
   changes_.about_to_change(collection);
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
@@ -382,6 +393,7 @@ TableShard::TableShard(Shared& shared, Space& space, partitioner::ShardId id, co
       counters_(counters),
       indexes_(std::move(indexes)),
       entries_(indexes_->size()),
+      scratch_(indexes_->size()),
       entry_marks_(indexes_->size()) {
   writes_.set_capacity(static_cast<std::ptrdiff_t>(model::kShardInboxWritesMax));
   for (const std::string& name : schema.inherit) {
@@ -492,10 +504,12 @@ void TableShard::run() {
   const bool stream = inbox_.try_pop(delivery);
   if (stream) {
     const model::RowBatch& rows = *delivery.batch.rows;
+    std::uint64_t bytes = 0;
     for_each_row(rows, delivery.batch.selected, [&](Collection& collection, const model::RowBatch::Row& row) {
       apply(collection, rows.row_bytes(row), row.names);
+      bytes += row.row_size;
     });
-    count_rows(delivery.batch);
+    count_rows(delivery.batch, bytes);
     ++applied;
   }
   const bool filled = filling_.load(std::memory_order_relaxed) && !shared_.holding.load() && fill(acknowledgement);
@@ -586,6 +600,7 @@ void TableShard::take_indexes() {
     }
   }
   entries_.resize(indexes_->size());
+  scratch_.assign(indexes_->size(), {});
   entry_marks_.resize(indexes_->size());
   std::move(more.begin(), more.end(), std::back_inserter(parts_));
   std::erase_if(parts_, [&](const FillingPart& part) {
@@ -609,7 +624,8 @@ bool TableShard::fill(const std::shared_ptr<Acknowledgement>& acknowledgement) {
   FillingPart& part = parts_.front();
   acknowledgement->done.emplace_back([filling = part.filling](const model::Status&) {});
   const auto place = std::find(indexes_->begin(), indexes_->end(), part.filling->index);
-  model::RowBatch& entries = entries_[static_cast<std::size_t>(place - indexes_->begin())];
+  const auto index = static_cast<std::size_t>(place - indexes_->begin());
+  model::RowBatch& entries = entries_[index];
   const std::size_t bytes_max = entries.bytes.size() + kFillBytesPerTurn;
   for (std::size_t rows = 0; rows < kFillRowsPerTurn && entries.bytes.size() < bytes_max;) {
     if (part.next == part.collections.size()) {
@@ -637,7 +653,7 @@ bool TableShard::fill(const std::shared_ptr<Acknowledgement>& acknowledgement) {
       if (row.tombstone()) continue;
       // What can't be a key of the index is not in it: it was there first.
       (void)part.filling->index->plan.append_entry({collection.partition_key(), row.sort_key(), row.attributes(), {}},
-                                                   false, scratch_, entries);
+                                                   false, scratch_[index], entries);
     }
     if (!cursor.status().ok()) add<std::uint64_t>(shared_.rows_unreadable, 1);
     if (more) break;
@@ -654,14 +670,14 @@ void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledge
     const std::size_t bytes = entries_[i].bytes.size();
     const std::size_t count = entries_[i].rows.size();
     auto rows = std::make_shared<const model::RowBatch>(std::exchange(entries_[i], {}));
-    auto order = std::make_shared<const EntryOrder>(EntryOrder::of(*rows));
     // The next turn likely makes as many.
     entries_[i].bytes.reserve(bytes + bytes / 8);
     entries_[i].rows.reserve(count + count / 8);
     for (partitioner::RoutedBatch& routed : partitioner::route(rows, index.map.current())) {
       IndexShard* to = index.shards[routed.shard.value].get();
       shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
-      outbox_.push_back({to, {std::move(routed), acknowledgement, order}});
+      auto order = std::make_shared<const EntryOrder>(EntryOrder::of(*rows, routed.selected));
+      outbox_.push_back({to, {std::move(routed), acknowledgement, std::move(order)}});
     }
   }
 }
@@ -743,8 +759,8 @@ bool TableShard::append_index_entries(const Collection& collection, const model:
     const IndexPlan& plan = (*indexes_)[i]->plan;
     const auto append = [&](const model::RowView& from, const std::string_view& more, model::NameMask own_names,
                             bool remove) {
-      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more, own_names}, remove,
-                               scratch_, entries_[i]);
+      return plan.append_entry({collection.partition_key(), from.sort_key(), from.attributes(), more, own_names},
+                               remove, scratch_[i], entries_[i]);
     };
     if (replaced != nullptr &&
         (row.tombstone() || !plan.same_place(replaced->attributes(), row.attributes(), inherited)))

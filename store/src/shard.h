@@ -135,7 +135,7 @@ class Shard {
   /// Calls `apply(collection, row)` for every selected row, with what it will touch brought near in time.
   template <typename Apply>
   void for_each_row(const model::RowBatch& rows, std::span<const std::uint32_t> selected, Apply&& apply);
-  void count_rows(const partitioner::RoutedBatch& batch);
+  void count_rows(const partitioner::RoutedBatch& batch, std::uint64_t bytes);
   void sample(model::KeyHash hash, std::string_view partition_key);
 
   static constexpr std::uint32_t kSamplesPerDecay = 16 * 1024;
@@ -206,10 +206,21 @@ class IndexShard final : public Shard {
 
  private:
   bool is_half_full() const { return inbox_.size() >= inbox_.capacity() / 2; }
-  void take_groups(const Delivery& delivery, std::vector<Collection*>& collections);
-  void merge(Collection& collection, const std::vector<Entry>& entries);
+  void merge(std::span<const Delivery> deliveries);
+  void take_groups(const Delivery& delivery);
+  void merge(Collection& collection, std::span<const Entry> entries);
 
-  std::vector<std::uint32_t> group_of_, firsts_;  ///< Scratch of take_groups().
+  /// A collection of the merge in hand, and which of entries_ are its.
+  struct Merged {
+    Collection* collection = nullptr;
+    std::uint32_t count = 0;
+    std::uint32_t end = 0;
+  };
+  // Scratch of a merge. Kept, since megabytes that are asked for anew each time are pages that are touched anew.
+  std::vector<Merged> merged_;
+  std::vector<std::uint32_t> group_of_;  ///< Where a delivery's groups stand in merged_, one delivery behind the other.
+  std::vector<Entry> entries_;
+  std::vector<Change> merge_changes_;
   EntrySorter sorter_;
   std::weak_ptr<void> table_;
   std::vector<TableShard*> upstream_;
@@ -403,11 +414,11 @@ class TableShard final : public Shard {
   struct Mark {
     std::size_t bytes = 0, rows = 0;
   };
-  IndexPlan::Scratch scratch_;
-  std::vector<Mark> entry_marks_;   ///< Where a row's entries begin, to take them back.
-  std::deque<Undelivered> outbox_;  ///< At most one turn's entries.
-  model::Bytes stamp_;              ///< A stamp without what its row has itself.
-  model::Bytes row_;                ///< A row with its stamp.
+  std::vector<IndexPlan::Scratch> scratch_;  ///< Per index.
+  std::vector<Mark> entry_marks_;            ///< Where a row's entries begin, to take them back.
+  std::deque<Undelivered> outbox_;           ///< At most one turn's entries.
+  model::Bytes stamp_;                       ///< A stamp without what its row has itself.
+  model::Bytes row_;                         ///< A row with its stamp.
   std::uint64_t api_sequence_ = 0;
   std::uint32_t table_id_ = 0;                // constant once set
   std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.

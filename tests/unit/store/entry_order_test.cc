@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,22 +22,10 @@ void add(model::RowBatch& batch, const std::string& partition_key, const std::st
   batch.bytes.insert(batch.bytes.end(), row.begin(), row.end());
 }
 
-/// Entries of a merge of these batches, in the order of arrival.
-std::vector<Entry> entries_of(const std::vector<model::RowBatch>& batches) {
-  std::vector<EntryOrder> orders;
-  for (const model::RowBatch& batch : batches) orders.push_back(EntryOrder::of(batch));
-  std::string_view prefix = orders.front().prefix;
-  for (const EntryOrder& order : orders) prefix = prefix.substr(0, common_size(prefix, order.prefix));
-  std::vector<Entry> entries;
-  for (std::size_t b = 0; b < batches.size(); ++b) {
-    const HeadBehind head(orders[b].prefix, prefix.size());
-    for (std::size_t i = 0; i < batches[b].rows.size(); ++i) {
-      const model::RowBatch::Row& row = batches[b].rows[i];
-      entries.push_back(
-          {head(orders[b].marks[i].head), batches[b].row_bytes(row).data(), row.row_size, orders[b].marks[i].remove});
-    }
-  }
-  return entries;
+std::vector<std::uint32_t> all_rows(const model::RowBatch& batch) {
+  std::vector<std::uint32_t> rows(batch.rows.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
 }
 
 // Goal: entries are sorted as memcmp sorts their keys, equal ones in the order of arrival, whatever the keys look like.
@@ -65,19 +54,33 @@ TEST(EntrySorterTest, SortsAsKeysDoAndKeepsTheOrderOfEqualOnes) {
         add(batch, "DEP-LON-3", test::make_row(key, std::to_string(n)));
       }
     }
-    const std::vector<Entry> entries = entries_of(batches);
-    std::vector<std::uint32_t> expected(entries.size());
-    for (std::uint32_t i = 0; i < expected.size(); ++i) expected[i] = i;
+    std::vector<EntryOrder> orders;
+    for (const model::RowBatch& batch : batches) orders.push_back(EntryOrder::of(batch, all_rows(batch)));
+    std::string_view prefix = orders.front().prefix;
+    for (const EntryOrder& order : orders) prefix = prefix.substr(0, common_size(prefix, order.prefix));
+    std::vector<KeyHead> heads;
+    std::vector<Entry> entries;
+    HeadBits bits;
+    for (std::uint32_t b = 0; b < batches.size(); ++b) {
+      const HeadBehind head(orders[b].prefix, prefix.size());
+      bits.see(head(orders[b].bits));
+      for (std::uint32_t row = 0; row < batches[b].rows.size(); ++row) {
+        heads.push_back(head(orders[b].marks[row].head));
+        const EntryOrder::Mark& mark = orders[b].marks[row];
+        entries.push_back({0, batches[b].bytes.data() + mark.begin, mark.row_size});
+      }
+    }
+    const HeadPacker packer(bits);
+    for (std::size_t i = 0; i < entries.size(); ++i) entries[i].key = packer(heads[i]);
+    std::vector<Entry> expected = entries;
     std::stable_sort(expected.begin(), expected.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return entries[a].sort_key() < entries[b].sort_key(); });
+                     [&](const Entry& a, const Entry& b) { return a.sort_key() < b.sort_key(); });
     EntrySorter sorter;
-    sorter.sort(entries);
-    std::vector<std::uint32_t> sorted;
-    for (const EntrySorter::Slot& slot : sorter.order()) sorted.push_back(slot.entry);
-    ASSERT_EQ(sorted, expected) << "round " << round << ", kind " << kind;
-    for (std::size_t i = 1; i < sorted.size(); ++i) {
-      if (entries[sorted[i]].sort_key() != entries[sorted[i - 1]].sort_key()) continue;
-      ASSERT_EQ(sorter.order()[i].key, sorter.order()[i - 1].key);
+    sorter.sort(entries, packer.bits());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      ASSERT_EQ(entries[i].row, expected[i].row) << "round " << round << ", kind " << kind;
+      if (i == 0 || entries[i].sort_key() != entries[i - 1].sort_key()) continue;
+      ASSERT_EQ(entries[i].key, entries[i - 1].key);
     }
   }
 }
@@ -90,12 +93,17 @@ TEST(EntryOrderTest, AGroupHasOnePartitionKey) {
     keys.push_back("DEP-" + std::to_string(random() % 100));
     add(batch, keys.back(), test::make_row("TS#" + std::to_string(i), "x"));
   }
-  const EntryOrder order = EntryOrder::of(batch);
-  std::vector<std::string> key_of(order.groups);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::string& key = key_of[order.marks[i].group];
-    if (key.empty()) key = keys[i];
-    ASSERT_EQ(key, keys[i]);
+  // Every other row.
+  std::vector<std::uint32_t> selected;
+  for (std::uint32_t row = 1; row < batch.rows.size(); row += 2) selected.push_back(row);
+  const EntryOrder order = EntryOrder::of(batch, selected);
+  std::vector<std::string> key_of;
+  for (const std::uint32_t first : order.firsts) key_of.push_back(keys[first]);
+  ASSERT_EQ(order.marks.size(), selected.size());
+  for (std::size_t i = 0; i < selected.size(); ++i) {
+    ASSERT_EQ(key_of[order.marks[i].group], keys[selected[i]]);
+    ASSERT_EQ(std::string_view(batch.bytes.data() + order.marks[i].begin, order.marks[i].row_size),
+              batch.row_bytes(batch.rows[selected[i]]));
   }
 }
 
