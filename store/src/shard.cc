@@ -589,6 +589,7 @@ void TableShard::take_indexes() {
     next.swap(next_indexes_);
     more.swap(next_parts_);
   }
+  if (next.empty()) return;  // the turn before took them between set_indexes()' list and its word
   const std::shared_ptr<const Indexes> old = std::exchange(indexes_, next.back());
   const auto is_gone = [this](const std::shared_ptr<GlobalIndex>& index) {
     return std::find(indexes_->begin(), indexes_->end(), index) == indexes_->end();
