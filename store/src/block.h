@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +24,38 @@ namespace drover::store {
 // Why it is right.  If R1 reads the value of W2 or a later one, W1 happens before R2; a reader that reads an older
 //          count sees fewer rows, never half a row.
 // Growth.  A full block is never enlarged in place: its successor is published (collection.h) and the old one retired.
+
+/// Where a key stands among others, or would come to stand.
+struct KeyPlace {
+  std::uint32_t at = 0;
+  bool found = false;
+};
+
+/// The place of `key` among `count` ascending ones, `key_at(i)` each: the faster the nearer it is to `hint`.
+template <typename KeyAt>
+KeyPlace place_near(std::string_view key, std::uint32_t hint, std::uint32_t count, KeyAt&& key_at) {
+  std::uint32_t begin = 0;
+  KeyPlace end{count, false};
+  // Whether the key is behind it; if not it is at `i` or in front.
+  const auto is_behind = [&](std::uint32_t i) {
+    const int order = key_at(i).compare(key);
+    if (order < 0) {
+      begin = i + 1;
+    } else {
+      end = {i, order == 0};
+    }
+    return order < 0;
+  };
+  if (hint < count && is_behind(hint)) {
+    for (std::uint32_t step = 1; step <= count - begin && is_behind(begin + step - 1); step *= 2) {
+    }
+  } else {
+    for (std::uint32_t step = 1; end.at > 0 && !is_behind(end.at - std::min(end.at, step)); step *= 2) {
+    }
+  }
+  while (begin < end.at && !end.found) is_behind(begin + (end.at - begin) / 2);
+  return end;
+}
 
 /// Rows of one collection in sort-key order, contiguous.
 class Block {
@@ -64,6 +97,10 @@ class Block {
       }
     }
     return begin;
+  }
+  /// The same, and whether it is `key`: the faster the nearer it is to `hint`.
+  KeyPlace place_near(std::string_view key, std::uint32_t hint, std::uint32_t count) const {
+    return store::place_near(key, hint, count, [this](std::uint32_t i) { return row(i).sort_key(); });
   }
 
   /// The interval between two cuts in which the block came to stand in its collection's history (changes.h).

@@ -5,9 +5,11 @@
 namespace drover::store {
 namespace {
 
-CollectionState present_state(const Collection& collection) {
-  const View* view = collection.view();
-  return {view, view != nullptr ? view->tail->count() : 0};
+/// Requires: it does not change meanwhile.
+CutState present_state(const Collection& collection) {
+  CutState state{collection.state(), {}};
+  if (state.late_count > 0) state.late_growth = state.view->late->growth;
+  return state;
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ void Changes::add_apart(const Collection& collection, std::string_view first_key
   apart_.push_back({&collection, model::Bytes(first_key), model::Bytes(last_key)});
 }
 
-CollectionState Changes::state_at_cut(const Collection& collection) {
+CutState Changes::state_at_cut(const Collection& collection) {
   const model::LockGuard lock(mutex_);
   for (; mapped_ < notes_.size(); ++mapped_) by_collection_.emplace(notes_[mapped_].collection, notes_[mapped_].before);
   const auto noted = by_collection_.find(&collection);

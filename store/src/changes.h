@@ -15,8 +15,8 @@ namespace drover::store {
 // Cuts.     A cut is a moment at which no shard has work in hand. Intervals between cuts are numbered; the present one
 //           is `interval()`. A collection carries the interval in which it changed last, each block of its history
 //           the one in which it came to be.
-// Writer.   Before it changes a collection for the first time in an interval it notes the view and the length of the
-//           tail as they stand: the collection's state at the cut.
+// Writer.   Before it changes a collection for the first time in an interval it notes the view and the lengths of tail
+//           and late run as they stand: the collection's state at the cut.
 // Reader.   A checkpoint, which holds an EpochDomain::Guard since the cut, asks for the state of a collection at the
 //           cut: what was noted, or, if nothing was, the present view.
 // Why it is right.  Both happen under one mutex, and the change comes after the note. So a checkpoint that finds no
@@ -24,10 +24,9 @@ namespace drover::store {
 //           guard.
 // Costs.    One note for each collection that is touched between two cuts, none for each row.
 
-/// A collection as it was at some moment. Null view: it had no row.
-struct CollectionState {
-  const View* view = nullptr;
-  std::uint32_t tail_count = 0;
+/// A collection at a cut.
+struct CutState : CollectionState {
+  LateRun::Growth late_growth;
 };
 
 /// Of one shard: which collections have changed since the last cut.
@@ -69,14 +68,14 @@ class Changes {
   void add_gone(const Collection& collection);
   void add_apart(const Collection& collection, std::string_view first_key, std::string_view last_key);
 
-  CollectionState state_at_cut(const Collection& collection);
+  CutState state_at_cut(const Collection& collection);
 
  private:
   void note(Collection& collection);
 
   struct Note {
     const Collection* collection;
-    CollectionState before;
+    CutState before;
   };
   std::uint32_t interval_ = 0;
   std::vector<model::Bytes> gone_keys_;              // writer only
@@ -85,8 +84,8 @@ class Changes {
   std::vector<Note> notes_ GUARDED_BY(mutex_);
   std::vector<Gone> gone_ GUARDED_BY(mutex_);
   std::vector<Apart> apart_ GUARDED_BY(mutex_);
-  std::unordered_map<const Collection*, CollectionState> by_collection_ GUARDED_BY(mutex_);  ///< Of notes_.
-  std::size_t mapped_ GUARDED_BY(mutex_) = 0;                                                ///< How many of them.
+  std::unordered_map<const Collection*, CutState> by_collection_ GUARDED_BY(mutex_);  ///< Of notes_.
+  std::size_t mapped_ GUARDED_BY(mutex_) = 0;                                         ///< How many of them.
 };
 
 }  // namespace drover::store

@@ -28,17 +28,31 @@ std::vector<model::RowView> rows_of(const Block& block, std::uint32_t count) {
   return rows;
 }
 
-/// The tails of a segment's collections; one without rows stands there too, so that every collection does.
+std::vector<model::RowView> rows_of(const LateRows& late) {
+  std::vector<model::RowView> rows;
+  rows.reserve(late.size());
+  for (std::uint32_t i = 0; i < late.size(); ++i) rows.push_back(late.row(i));
+  return rows;
+}
+
+/// The tails and late rows of a segment's collections; one without rows stands there too, so that every collection
+/// does.
 model::Bytes tails_of(const SpaceChanges& changes, Changes& of_shard, std::uint32_t segment) {
   model::Bytes value;
   model::Bytes encoded;
   for (const Collection* collection : changes.space->collections(segment)) {
-    const CollectionState state = of_shard.state_at_cut(*collection);
+    const CutState state = of_shard.state_at_cut(*collection);
     if (state.view == nullptr) continue;
     encoded.clear();
     if (state.tail_count > 0) encode_block(rows_of(*state.view->tail, state.tail_count), encoded);
     append_bytes(value, collection->partition_key());
     append_bytes(value, encoded);
+    encoded.clear();
+    if (state.late_count > 0) encode_block(rows_of(state.view->late->rows_at(state.late_count)), encoded);
+    append_bytes(value, encoded);
+    if (encoded.empty()) continue;
+    model::append_varint(value, model::zigzag(state.late_growth.items));
+    model::append_varint(value, model::zigzag(state.late_growth.bytes));
   }
   return value;
 }
@@ -182,7 +196,7 @@ std::vector<ShardSeals> append_changes(DiskBatch& batch, const Disk& disk, const
 
     std::vector<Shard::Seals>& seals = all.emplace_back(ShardSeals{part.shard, {}, changes.owner}).seals;
     const auto write_history = [&](const Collection& collection) {
-      const CollectionState state = part.shard->changes().state_at_cut(collection);
+      const CutState state = part.shard->changes().state_at_cut(collection);
       if (state.view == nullptr || state.view->history == nullptr) return;
       const model::Bytes key = collection_key(changes.id, collection.hash(), collection.partition_key());
       HistoryWriter writer(batch, {disk, key}, {interval, is_table ? interval : interval - 1, pressed});
@@ -229,6 +243,29 @@ void Restorer::note_damage(std::string_view partition_key, const std::string& wh
                      ", collection " + std::string(partition_key) + ": " + what);
 }
 
+/// Adds a collection to pending_.
+void Restorer::read_tail(DiskReader& in) {
+  Pending& pending = pending_.emplace_back();
+  pending.partition_key = in.bytes();
+  pending.hash = model::hash_key(pending.partition_key);
+  const std::string_view tail = in.bytes();
+  if (in.ok() && !tail.empty()) pending.tail = restored(tail);
+  if (!in.ok() || (!tail.empty() && pending.tail == nullptr)) note_damage(pending.partition_key, "its newest items");
+  if (pending.tail == nullptr) pending.tail = Block::make(0, 0);
+  if (!in.ok()) return;
+  const std::string_view late = in.bytes();
+  if (in.ok() && late.empty()) return;
+  const auto growth = [&in] { return static_cast<std::int32_t>(model::unzigzag(in.varint())); };
+  pending.late.growth.items = growth();
+  pending.late.growth.bytes = growth();
+  auto rows = decode_block(late);
+  if (in.ok() && rows.ok() && (*rows)->writer_count() <= LateRows::kMax) {
+    pending.late.rows = std::move(rows).value();
+  } else {
+    note_damage(pending.partition_key, "its late items");
+  }
+}
+
 /// Fills pending_, in order.
 model::Status Restorer::read_tails() {
   std::uint32_t segment = from_.range.begin;
@@ -239,17 +276,7 @@ model::Status Restorer::read_tails() {
                       key.remove_prefix(space_key(from_.id).size());
                       segment = take_big_endian<std::uint16_t>(key) + 1u;
                       DiskReader in(value);
-                      while (in.ok() && !in.at_end()) {
-                        Pending& pending = pending_.emplace_back();
-                        pending.partition_key = in.bytes();
-                        pending.hash = model::hash_key(pending.partition_key);
-                        const std::string_view encoded = in.bytes();
-                        if (in.ok() && !encoded.empty()) pending.tail = restored(encoded);
-                        if (!in.ok() || (!encoded.empty() && pending.tail == nullptr)) {
-                          note_damage(pending.partition_key, "its newest items");
-                        }
-                        if (pending.tail == nullptr) pending.tail = Block::make(0, 0);
-                      }
+                      while (in.ok() && !in.at_end()) read_tail(in);
                       return true;
                     });
     if (status.ok()) break;
@@ -267,8 +294,9 @@ model::Status Restorer::read_tails() {
 /// Hands the collection at `next_` over to its shard.
 void Restorer::restore_next() {
   Pending& pending = pending_[next_++];
-  rows_ += pending.tail->writer_count();
-  from_.shard->restore(pending.hash, pending.partition_key, history_, pending.tail);
+  rows_ += pending.tail->writer_count() + (pending.late.rows != nullptr ? pending.late.rows->writer_count() : 0);
+  from_.shard->restore(pending.hash, pending.partition_key, history_, pending.tail, pending.late);
+  pending.late.rows.reset();
   history_.clear();
   progress_(std::exchange(rows_, 0));
 }
@@ -284,7 +312,8 @@ void Restorer::take_block(std::string_view key, std::string_view encoded) {
   }
   if (next_ == pending_.size() || pending_[next_].hash != hash || pending_[next_].partition_key != partition_key) {
     // Its segment's tails were damaged.
-    pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(next_), {hash, partition_key, Block::make(0, 0)});
+    pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(next_),
+                    {hash, partition_key, Block::make(0, 0), {}});
   }
   const model::Bytes collection(key.substr(0, key.size() - first_key.size()));
   auto cold = ColdBlock::of_value({disk_, collection}, first_key, model::Bytes(encoded));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "disk.h"
+#include "disk_format.h"
 #include "table.h"
 
 namespace drover::store {
@@ -48,8 +49,10 @@ class Restorer {
     model::KeyHash hash = 0;
     model::Bytes partition_key;
     Block* tail = nullptr;
+    RestoredLate late;
   };
   model::Status read_tails();
+  void read_tail(DiskReader& in);
   void restore_next();
   void take_block(std::string_view key, std::string_view encoded);
   model::Status take_around_damage(const Pending& pending, const model::Bytes& begin);

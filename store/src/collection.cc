@@ -18,6 +18,9 @@ void retire(const Node* node, RetireList& retired) {
 void retire(const ColdBlock* block, RetireList& retired) {
   retired.retire(const_cast<ColdBlock*>(block), [](void* old) { delete static_cast<ColdBlock*>(old); });
 }
+void retire(const LateRun* run, RetireList& retired) {
+  retired.retire(const_cast<LateRun*>(run), [](void* old) { delete static_cast<LateRun*>(old); });
+}
 void retire(const View* view, RetireList& retired) {
   retired.retire(const_cast<View*>(view), [](void* old) { delete static_cast<View*>(old); });
 }
@@ -46,6 +49,12 @@ Piece piece_of(const Node* node) {
 }
 Piece piece_at(const Node& node, std::size_t i) {
   return {node.child[i], node.first_key[i], node.is_cold(i)};
+}
+
+/// The child where a key is or would be.
+std::size_t child_of(const Node& node, std::string_view key) {
+  const auto begin = node.first_key.begin();
+  return static_cast<std::size_t>(std::upper_bound(begin + 1, begin + node.count, key) - begin) - 1;
 }
 
 void append_child(Node& node, const Piece& piece) {
@@ -169,12 +178,25 @@ Collection::~Collection() {
   if (view == nullptr) return;
   if (view->history != nullptr) destroy_tree(view->history);
   Block::destroy(view->tail);
+  delete view->late;
   delete view;
+}
+
+CollectionState Collection::state() const {
+  for (;;) {
+    CollectionState state{view(), 0, 0};  // R1
+    if (state.view == nullptr) return state;
+    const LateRun* const late = state.view->late;
+    if (late != nullptr) state.late_count = late->count();                                             // R2
+    state.tail_count = state.view->tail->count();                                                      // R3
+    if (view() == state.view && (late == nullptr || late->count() == state.late_count)) return state;  // R4
+  }
 }
 
 void Collection::publish(View next, RetireList& retired) {
   const View* old = view_.load(std::memory_order_relaxed);  // own stores only
   tail_ = next.tail;
+  if (next.late != nullptr) next.late->near = {};
   view_.store(new View(next), std::memory_order_release);  // pairs with view()
   if (old != nullptr) retire(old, retired);
   last_begin_ = 0;
@@ -186,6 +208,12 @@ void Collection::publish(View next, RetireList& retired) {
   } else if (next.history != nullptr) {
     remember_last_key(last_key_of(next.history));
   }
+}
+
+void Collection::publish_late(LateRun* late, RetireList& retired) {
+  const View* old = view_.load(std::memory_order_relaxed);                          // own stores only
+  view_.store(new View{old->history, old->tail, late}, std::memory_order_release);  // pairs with view()
+  retire(old, retired);
 }
 
 std::string_view Collection::long_last_key() const {
@@ -209,7 +237,7 @@ void Collection::make_room(std::size_t row_size, RetireList& retired) {
   const std::uint32_t room = Block::room_for(row_size);
   const View* old = view_.load(std::memory_order_relaxed);  // own stores only
   if (old == nullptr) {
-    publish({nullptr, Block::make(open_capacity(room), cut)}, retired);
+    publish({nullptr, Block::make(open_capacity(room), cut), nullptr}, retired);
     return;
   }
   const std::size_t filled = tail_->used();
@@ -217,13 +245,13 @@ void Collection::make_room(std::size_t row_size, RetireList& retired) {
     Block* larger = Block::make(open_capacity(filled + room), cut);
     larger->append_rows(*tail_, 0, tail_->writer_count());
     Block* replaced = tail_;
-    publish({old->history, larger}, retired);
+    publish({old->history, larger, old->late}, retired);
     retire(replaced, retired);
     return;
   }
   tail_->set_born(cut);
   publish({appended_to_history(old->history, tail_, retired),
-           Block::make(open_capacity(std::max<std::size_t>(room, full_capacity() / 4)), cut)},
+           Block::make(open_capacity(std::max<std::size_t>(room, full_capacity() / 4)), cut), old->late},
           retired);
 }
 
@@ -237,12 +265,116 @@ void Collection::append(const model::RowView& row, RetireList& retired, std::str
 }
 
 FoundRow Collection::find(std::string_view sort_key) const {
-  Cursor cursor(*this);
-  cursor.be_patient();
-  cursor.seek_lower_bound(sort_key);
-  if (!cursor.status().ok()) return {std::nullopt, nullptr, cursor.status()};
-  if (!cursor.at_row() || cursor.row().sort_key() != sort_key) return {};
-  return {cursor.row(), cursor.decoded(), {}};
+  FoundRow found;
+  const View* const view = view_.load(std::memory_order_relaxed);  // own stores only
+  if (view == nullptr) return found;
+  const auto take = [&found](const Block* block, const KeyPlace& place) {
+    found.main = {block, place.at};
+    if (place.found) found.row = block->row(place.at);
+  };
+  if (const LateRun* const run = view->late; run != nullptr) {
+    found.late = run->rows().find(sort_key);
+    if (found.late.taken) {
+      found.row = run->rows().row(found.late.at);
+      return found;
+    }
+    if (const Block* const block = run->near.block; block != nullptr) {
+      const std::uint32_t count = block->writer_count();
+      const KeyPlace place = block->place_near(sort_key, run->near.at, count);
+      if (place.found || (place.at > 0 && place.at < count)) {
+        take(block, place);
+        return found;
+      }
+    }
+  }
+  // What is late is mostly not by much: from the end.
+  const std::uint32_t tail_count = view->tail->writer_count();
+  const KeyPlace in_tail = view->tail->place_near(sort_key, tail_count, tail_count);
+  if (view->history == nullptr || in_tail.found || in_tail.at > 0) {
+    take(view->tail, in_tail);
+    return found;
+  }
+  const Node* node = view->history;
+  std::size_t i = child_of(*node, sort_key);
+  for (; node->level > 0; i = child_of(*node, sort_key)) node = node->node(i);
+  const Block* block = nullptr;
+  if (node->is_cold(i)) {
+    auto rows = node->cold_block(i)->decode_patiently();
+    if (!rows.ok()) {
+      found.status = rows.status();
+      return found;
+    }
+    found.decoded = std::move(rows).value();
+    block = found.decoded.get();
+  } else {
+    block = node->block(i);
+  }
+  const std::uint32_t count = block->writer_count();
+  const std::uint32_t at = block->lower_bound(sort_key, count);
+  take(block, {at, at < count && block->row(at).sort_key() == sort_key});
+  return found;
+}
+
+/// The late run, with room for one more row: it may be a new one, and the one before folded.
+LateRun& Collection::late_run_for(std::size_t row_size, RetireList& retired) {
+  LateRun* const old = view_.load(std::memory_order_relaxed)->late;  // own stores only
+  if (old != nullptr && old->fits(row_size)) return *old;
+  const std::uint32_t room = Block::room_for(row_size);
+  // Four times as large each time: a third of the copies of doubling.
+  LateRun* const run = old == nullptr
+                           ? new LateRun(open_capacity(room))
+                           : new LateRun(*old, open_capacity(std::min(4 * old->used() + room, full_capacity())));
+  publish_late(run, retired);
+  if (old != nullptr) retire(old, retired);
+  return *run;
+}
+
+std::size_t Collection::put_late(const model::RowView& row, std::string_view more, const FoundRow& found,
+                                 RetireList& retired, std::vector<model::Bytes>* gone) {
+  const std::size_t size = row.bytes().size() + more.size();
+  const std::uint32_t room = Block::room_for(size);
+  if (found.decoded != nullptr || room > full_capacity()) {
+    const model::Bytes joined = model::Bytes(row.bytes()).append(more);
+    const Change change{joined, false};
+    return merge({&change, 1}, retired, gone).unreadable;
+  }
+  LateRun::Growth growth{static_cast<std::int32_t>(items_of(row)), static_cast<std::int32_t>(size)};
+  if (found.row) {
+    growth.items -= static_cast<std::int32_t>(items_of(*found.row));
+    growth.bytes -= static_cast<std::int32_t>(found.row->bytes().size());
+  }
+  std::size_t unreadable = 0;
+  LateRows::Place place = found.late;
+  MainPlace main = found.main;
+  const LateRun* const run = view_.load(std::memory_order_relaxed)->late;  // own stores only
+  if (run != nullptr && (run->is_full() || run->used() + room > full_capacity())) {
+    unreadable = fold(retired, gone);
+    place = {};
+    main = {};
+  }
+  LateRun& late = late_run_for(size, retired);
+  late.put(place, row.bytes(), more);
+  if (!found.late.taken) late.near = main;
+  late.growth.items += growth.items;
+  late.growth.bytes += growth.bytes;
+  writer.items += growth.items;
+  writer.bytes += growth.bytes;
+  return unreadable;
+}
+
+/// Merges the late rows; returns how many of them are lost.
+std::size_t Collection::fold(RetireList& retired, std::vector<model::Bytes>* gone) {
+  const View* const view = view_.load(std::memory_order_relaxed);  // own stores only
+  if (view == nullptr || view->late == nullptr) return 0;
+  const LateRun* const run = view->late;
+  const LateRows& rows = run->rows();
+  std::array<Change, LateRows::kMax> changes;
+  for (std::uint32_t i = 0; i < rows.size(); ++i) changes[i].row = rows.row(i).bytes();
+  writer.items -= run->growth.items;
+  writer.bytes -= run->growth.bytes;
+  const SizeDelta delta = merge_rows({changes.data(), rows.size()}, retired, gone);
+  retire(run, retired);
+  return delta.unreadable;
 }
 
 std::vector<Block*> Collection::merge_block(const Block* block, std::span<const Change> changes, bool open,
@@ -344,9 +476,18 @@ Pieces Collection::merge_node(const Node& node, std::span<const Change> changes,
 }
 
 SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired, std::vector<model::Bytes>* gone) {
+  const std::size_t unreadable = fold(retired, gone);
+  SizeDelta delta = merge_rows(changes, retired, gone);
+  delta.unreadable += unreadable;
+  return delta;
+}
+
+/// Merges into history and tail, and leaves the late run out: what is in it is in `changes`.
+SizeDelta Collection::merge_rows(std::span<const Change> changes, RetireList& retired,
+                                 std::vector<model::Bytes>* gone) {
   Merge merge{{}, retired, gone};
   const View* old = view_.load(std::memory_order_relaxed);  // own stores only
-  View next = old != nullptr ? *old : View{};
+  View next = old != nullptr ? View{old->history, old->tail, nullptr} : View{};
   std::size_t in_history = 0;
   if (next.history != nullptr) {
     const bool tail_empty = next.tail->writer_count() == 0;
@@ -378,6 +519,7 @@ SizeDelta Collection::merge(std::span<const Change> changes, RetireList& retired
 bool Collection::may_hold(std::string_view begin, std::string_view end) const {
   const View* const view = this->view();
   if (view == nullptr) return false;
+  if (view->late != nullptr && view->late->may_hold(begin, end, view->late->count())) return true;
   const std::uint32_t tail_count = view->tail->count();
   const std::uint32_t in_tail = view->tail->lower_bound(begin, tail_count);
   if (in_tail < tail_count && view->tail->row(in_tail).sort_key() < end) return true;
@@ -501,6 +643,7 @@ Pieces Collection::trim_node(const Node& node, Trimming& trimming) const {
 Collection::Trimmed Collection::trim(const Trim& trim, const UseRow& use, std::size_t rows_max, RetireList& retired,
                                      std::vector<model::Bytes>* gone) {
   Trimming trimming{trim, use, rows_max, retired, gone, {}, false};
+  trimming.result.delta.unreadable = fold(retired, gone);
   const View* old = view_.load(std::memory_order_relaxed);  // own stores only
   if (old == nullptr) return {};
   View next = *old;
@@ -531,9 +674,7 @@ bool Collection::holds(const Seal& seal) const {
   std::array<std::pair<const Node*, std::size_t>, kTreeDepthMax> path;
   std::size_t depth = 0;
   for (;; node = node->node(path[depth - 1].second)) {
-    const auto begin = node->first_key.begin();
-    const auto above = std::upper_bound(begin + 1, begin + node->count, seal.cold->first_key());
-    path[depth++] = {node, static_cast<std::size_t>(above - begin) - 1};
+    path[depth++] = {node, child_of(*node, seal.cold->first_key())};
     if (node->level == 0) break;
   }
   for (const Block* block : seal.blocks) {
@@ -610,7 +751,7 @@ std::size_t Collection::seal(std::span<Seal> seals, RetireList& retired) {
   return failed;
 }
 
-void Collection::restore(const Pieces& history, Block* tail, RetireList& retired) {
+void Collection::restore(const Pieces& history, Block* tail, const RestoredLate& late, RetireList& retired) {
   const auto count = [this](const Block& block) {
     for (std::uint32_t i = 0; i < block.writer_count(); ++i) {
       writer.items += items_of(block.row(i));
@@ -628,24 +769,37 @@ void Collection::restore(const Pieces& history, Block* tail, RetireList& retired
   }
   count(*tail);
   const Node* const root = history.empty() ? nullptr : root_over(nodes_over(history, 0), 0);
-  publish({root, tail}, retired);
-}
-
-Cursor::Cursor(const Collection& collection) {
-  if (const View* view = collection.view(); view != nullptr) {
-    view_ = *view;
-    tail_count_ = view_.tail->count();
+  publish({root, tail, nullptr}, retired);
+  if (late.rows == nullptr) return;
+  writer.items += late.growth.items;
+  writer.bytes += late.growth.bytes;
+  auto run = std::make_unique<LateRun>(static_cast<std::uint32_t>(late.rows->used()));
+  run->growth = late.growth;
+  for (std::uint32_t i = 0; i < late.rows->writer_count(); ++i) {
+    const model::RowView row = late.rows->row(i);
+    if (!is_append(row.sort_key())) {
+      run->put({static_cast<std::uint8_t>(run->rows().size()), false}, row.bytes());
+      continue;
+    }
+    // What was behind it is damaged.
+    const auto size = static_cast<std::int32_t>(row.bytes().size());
+    writer.items -= items_of(row);
+    writer.bytes -= size;
+    run->growth.items -= static_cast<std::int32_t>(items_of(row));
+    run->growth.bytes -= size;
+    append(row, retired);
   }
+  if (run->rows().size() > 0) publish_late(run.release(), retired);
 }
 
-void Cursor::enter_tail(std::uint32_t index) {
+void MainCursor::enter_tail(std::uint32_t index) {
   in_tail_ = true;
   block_ = view_.tail;
   index_ = index;
   count_ = tail_count_;
 }
 
-void Cursor::enter_block_below(const Node* node, bool last) {
+void MainCursor::enter_block_below(const Node* node, bool last) {
   for (;;) {
     const std::size_t i = last ? node->count - 1u : 0;
     path_[depth_++] = {node, i};
@@ -656,7 +810,7 @@ void Cursor::enter_block_below(const Node* node, bool last) {
   index_ = last && count_ > 0 ? count_ - 1 : 0;
 }
 
-void Cursor::take_block() {
+void MainCursor::take_block() {
   const auto [node, i] = path_[depth_ - 1];
   in_tail_ = false;
   if (!node->is_cold(i)) {
@@ -675,7 +829,7 @@ void Cursor::take_block() {
   }
 }
 
-void Cursor::seek_first() {
+void MainCursor::seek_first() {
   depth_ = 0;
   if (view_.history != nullptr) {
     enter_block_below(view_.history, false);
@@ -685,11 +839,11 @@ void Cursor::seek_first() {
   }
 }
 
-void Cursor::seek_end() {
+void MainCursor::seek_end() {
   enter_tail(tail_count_);
 }
 
-void Cursor::seek_lower_bound(std::string_view key) {
+void MainCursor::seek_lower_bound(std::string_view key) {
   depth_ = 0;
   if (view_.history == nullptr || (tail_count_ > 0 && view_.tail->row(0).sort_key() <= key)) {
     enter_tail(view_.tail != nullptr ? view_.tail->lower_bound(key, tail_count_) : 0);
@@ -697,25 +851,17 @@ void Cursor::seek_lower_bound(std::string_view key) {
   }
   const Node* node = view_.history;
   for (;;) {
-    const auto begin = node->first_key.begin();
-    const auto above = std::upper_bound(begin + 1, begin + node->count, key);
-    const auto i = static_cast<std::size_t>(above - begin) - 1;
-    path_[depth_++] = {node, i};
+    path_[depth_++] = {node, child_of(*node, key)};
     if (node->level == 0) break;
-    node = node->node(i);
+    node = node->node(path_[depth_ - 1].index);
   }
   take_block();
   index_ = count_ > 0 ? block_->lower_bound(key, count_) : 0;
   if (index_ == count_ && !next_block()) seek_end();
 }
 
-void Cursor::seek_upper_bound(std::string_view key) {
-  seek_lower_bound(key);
-  if (at_row() && row().sort_key() == key) next();
-}
-
 /// To the first row of the next block that has one.
-bool Cursor::next_block() {
+bool MainCursor::next_block() {
   if (in_tail_) return false;
   while (depth_ > 0) {
     Level& level = path_[depth_ - 1];
@@ -736,7 +882,7 @@ bool Cursor::next_block() {
 }
 
 /// To the last row of the block in front that has one.
-bool Cursor::previous_block() {
+bool MainCursor::previous_block() {
   if (in_tail_) {
     if (view_.history == nullptr) return false;
     depth_ = 0;
@@ -760,7 +906,7 @@ bool Cursor::previous_block() {
   }
 }
 
-bool Cursor::next() {
+bool MainCursor::next() {
   if (index_ + 1 < count_) {
     ++index_;
     return true;
@@ -770,12 +916,83 @@ bool Cursor::next() {
   return false;
 }
 
-bool Cursor::previous() {
+bool MainCursor::previous() {
   if (index_ > 0) {
     --index_;
     return true;
   }
   return previous_block();
+}
+
+Cursor::Cursor(const CollectionState& state) : main_(state) {
+  if (state.late_count > 0) late_ = state.view->late->rows_at(state.late_count);
+}
+
+/// Takes the row that comes first in the direction; whether there is one. `late_first`: how a late row's key compares
+/// with the other's where it does.
+bool Cursor::settle(bool main_there, std::strong_ordering late_first) {
+  const bool late_there = late_at_ >= 0 && late_at_ < static_cast<std::int32_t>(late_.size());
+  if (!late_there || !main_there) {
+    at_ = main_there ? At::kMain : late_there ? At::kLate : At::kNone;
+  } else {
+    const auto order = late_.row(static_cast<std::uint32_t>(late_at_)).sort_key() <=> main_.row().sort_key();
+    at_ = order == 0 ? At::kBoth : order == late_first ? At::kLate : At::kMain;
+  }
+  return at_ != At::kNone;
+}
+
+void Cursor::seek_first() {
+  main_.seek_first();
+  late_at_ = 0;
+  forwards_ = true;
+  settle_forwards();
+}
+
+void Cursor::seek_end() {
+  main_.seek_end();
+  late_at_ = static_cast<std::int32_t>(late_.size());
+  forwards_ = true;
+  settle_forwards();
+}
+
+void Cursor::seek_lower_bound(std::string_view key) {
+  main_.seek_lower_bound(key);
+  late_at_ = late_.find(key).at;
+  forwards_ = true;
+  settle_forwards();
+}
+
+void Cursor::seek_upper_bound(std::string_view key) {
+  seek_lower_bound(key);
+  if (at_row() && row().sort_key() == key) next();
+}
+
+bool Cursor::next() {
+  if (forwards_) {
+    if (at_ == At::kLate || at_ == At::kBoth) ++late_at_;
+    if (at_ == At::kMain || at_ == At::kBoth) main_.next();
+  } else {
+    ++late_at_;
+    if (main_there_) {
+      main_.next();
+    } else {
+      main_.seek_first();
+    }
+    forwards_ = true;
+  }
+  return settle_forwards();
+}
+
+bool Cursor::previous() {
+  if (forwards_) {
+    --late_at_;
+    main_there_ = main_.previous();
+    forwards_ = false;
+  } else {
+    if (at_ == At::kLate || at_ == At::kBoth) --late_at_;
+    if (at_ == At::kMain || at_ == At::kBoth) main_there_ = main_.previous();
+  }
+  return settle_backwards();
 }
 
 }  // namespace drover::store

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,22 +17,29 @@
 #include "drover/model/key.h"
 #include "drover/model/row.h"
 #include "epoch.h"
+#include "late_run.h"
 #include "touch.h"
 
 namespace drover::store {
 
 // A collection is one pointer to an immutable view
 //
-// Layout.  A view is (history, tail). The tail is the last block and takes appends (block.h). The history is a
-//          persistent B+-tree of the blocks in front of it: nodes and blocks never change once published. Blocks that
-//          have not changed for a while stand there encoded (cold_block.h), several as one.
+// Layout.  A view is (history, tail, late run). The tail is the last block and takes appends (block.h). The history is
+//          a persistent B+-tree of the blocks in front of it: nodes and blocks never change once published. Blocks that
+//          have not changed for a while stand there encoded (cold_block.h), several as one. The late run (late_run.h)
+//          has a few rows that belong among those, or in the place of one, and that hide it; none is above the last
+//          key.
 // Writer.  An append goes into the tail and publishes its count. A full tail becomes the history's last block. A row
-//          that belongs further back (late, an overwrite, a removal) is merged: the blocks it touches and the path
-//          above them are built anew, all else is shared, and a new view is published with one release store; what was
-//          replaced is retired (epoch.h).
-// Reader.  Loads the view (acquire) and the tail's count once each: from then on it sees one state, whatever is
-//          written.
-// Costs.   An append: one copy of the row. A merge of k rows: a copy of the touched blocks, once for all k.
+//          that belongs further back (late, or an overwrite) goes into the late run and publishes its count. A full run
+//          is folded: all of its rows are merged. A merge builds anew the blocks that it touches and the path above
+//          them, all else is shared, and a new view is published with one release store; what was replaced is retired
+//          (epoch.h). Where the place is in a cold block the row is merged at once: the next one finds plain blocks.
+// Reader.  (R1) loads the view, (R2) the late run's count, (R3) the tail's, and (R4) once more R1 and R2, which it
+//          repeats until nothing has changed: from then on it sees one state, whatever is written.
+// Why it is one.  All are acquire loads of what one writer stores in its order. If R4 sees what R1 and R2 saw, nothing
+//          but appends came in between, so R3's count was there together with R2's at some moment.
+// Costs.   An append, or a late row: one copy of the row. A merge of k rows: a copy of the touched blocks, once for all
+//          k.
 
 /// A block's allocation, header included, in bytes: small collections begin with the first size and double up to the
 /// full one. Tests shrink both.
@@ -69,7 +78,15 @@ using Pieces = std::vector<Piece>;
 
 struct View {
   const Node* history = nullptr;
-  Block* tail = nullptr;  ///< Never null once published; may be empty after removals.
+  Block* tail = nullptr;    ///< Never null once published; may be empty after removals.
+  LateRun* late = nullptr;  ///< Null: there are no late rows.
+};
+
+/// A collection as it was at some moment. Null view: it had no row.
+struct CollectionState {
+  const View* view = nullptr;
+  std::uint32_t tail_count = 0;
+  std::uint32_t late_count = 0;
 };
 
 /// One row to merge: put (over an equal key, if there is one) or remove.
@@ -94,6 +111,12 @@ struct Trim {
   model::Bytes overdue;
 };
 
+/// A late run on its way back from the disk.
+struct RestoredLate {
+  std::shared_ptr<const Block> rows;  ///< In order, LateRows::kMax at most; null: none.
+  LateRun::Growth growth;
+};
+
 /// Blocks of one history, neighbours in order, and the cold one that is to stand in their place.
 struct Seal {
   std::vector<const Block*> blocks;  ///< Maybe gone meanwhile: known again by where they lie and when they were born.
@@ -101,16 +124,19 @@ struct Seal {
   std::unique_ptr<ColdBlock> cold;
 };
 
-/// A row and what it lies in, if that is not the collection itself.
+/// A row, or where it would be.
 struct FoundRow {
   std::optional<model::RowView> row;
-  std::shared_ptr<const Block> decoded;
-  model::Status status;  ///< Not kOk: the block where it would be can't be read.
+  std::shared_ptr<const Block> decoded;  ///< Of the cold block where it is or would be; null: it is not in one.
+  LateRows::Place late;                  ///< Among the late rows.
+  MainPlace main;                        ///< Among the others, where it was looked for there.
+  model::Status status;                  ///< Not kOk: the block where it would be can't be read.
 };
 
 /// All items of one partition key, in sort-key order.
 ///
-/// Threads: find(), append(), merge() by the shard's writer only; Cursor from any thread inside an EpochDomain::Guard.
+/// Threads: all that changes it, and find(), by the shard's writer only; Cursor from any thread inside an
+/// EpochDomain::Guard.
 class alignas(64) Collection {
  public:
   Collection(model::KeyHash hash, std::string_view partition_key, const CollectionTuning& tuning)
@@ -122,7 +148,10 @@ class alignas(64) Collection {
   model::KeyHash hash() const { return hash_; }
   std::string_view partition_key() const { return partition_key_; }
 
-  /// The present state, for a Cursor; null while the collection has never had a row.
+  /// The present state. Threads: as Cursor.
+  CollectionState state() const;
+
+  /// Null while the collection has never had a row.
   const View* view() const { return view_.load(std::memory_order_acquire); }  // pairs with publish()
 
   /// Whether rows of [begin, end) may stand here; decodes nothing to know. Threads: as Cursor.
@@ -141,6 +170,11 @@ class alignas(64) Collection {
   /// The row of this sort key, tombstones too. Valid until the next change. May wait for the disk, where the row is
   /// older than what is in memory.
   FoundRow find(std::string_view sort_key) const;
+
+  /// Puts a row that is no append, with `more` attributes behind its own. Requires: `found` is what find() says of its
+  /// key. `gone` as in merge(). Returns how many rows are lost, since a block that they touch can't be read any more.
+  std::size_t put_late(const model::RowView& row, std::string_view more, const FoundRow& found, RetireList& retired,
+                       std::vector<model::Bytes>* gone = nullptr);
 
   /// Puts and removes rows. Requires: sort keys strictly ascending. First keys of blocks that leave the history, and
   /// stood in it at the last cut, are appended to `gone`.
@@ -162,7 +196,7 @@ class alignas(64) Collection {
   std::size_t seal(std::span<Seal> seals, RetireList& retired);
 
   /// Takes what a checkpoint held. Requires: nothing was put yet; pieces of blocks in order, none empty.
-  void restore(const Pieces& history, Block* tail, RetireList& retired);
+  void restore(const Pieces& history, Block* tail, const RestoredLate& late, RetireList& retired);
 
   // Bring near what an append touches, one dependent step a call.
   void touch_collection() const {
@@ -204,6 +238,10 @@ class alignas(64) Collection {
     if (last_key_size_ != kLongLastKey) key.copy(last_key_.data(), key.size());
   }
   void publish(View next, RetireList& retired);
+  void publish_late(LateRun* late, RetireList& retired);
+  LateRun& late_run_for(std::size_t row_size, RetireList& retired);
+  std::size_t fold(RetireList& retired, std::vector<model::Bytes>* gone);
+  SizeDelta merge_rows(std::span<const Change> changes, RetireList& retired, std::vector<model::Bytes>* gone);
   std::size_t full_capacity() const { return tuning_.block_size_bytes - sizeof(Block); }
   std::uint32_t open_capacity(std::size_t needed) const;
   void make_room(std::size_t row_size, RetireList& retired);
@@ -246,28 +284,22 @@ class alignas(64) Collection {
 };
 static_assert(sizeof(Collection) == 128);
 
-/// Walks one state of a collection in either direction.
-///
-/// Threads: any, inside an EpochDomain::Guard that outlives it.
-class Cursor {
+/// Walks history and tail of one state of a collection in either direction.
+class MainCursor {
  public:
-  /// The state of the collection now. (A writer may use it without a guard between its own changes.)
-  explicit Cursor(const Collection& collection);
+  explicit MainCursor(const CollectionState& state)
+      : view_(state.view != nullptr ? *state.view : View{}), tail_count_(state.tail_count) {}
 
-  /// A writer's: waits where the disk can't be read.
+  // As Cursor's.
   void be_patient() { patient_ = true; }
   void seek_first();
-  void seek_end();                              ///< Behind the last row.
-  void seek_lower_bound(std::string_view key);  ///< At the first row not below `key`, else behind the last.
-  void seek_upper_bound(std::string_view key);  ///< At the first row above `key`, else behind the last.
-  bool next();                                  ///< To the row behind; whether there is one.
-  bool previous();                              ///< To the row in front; whether there is one.
+  void seek_end();
+  void seek_lower_bound(std::string_view key);
+  bool next();
+  bool previous();  ///< False: there is none, and it stays.
   bool at_row() const { return block_ != nullptr && index_ < count_; }
-  /// Valid until the cursor moves.
   model::RowView row() const { return block_->row(index_); }
-  /// What the row lies in, if that is not the collection itself; null otherwise.
   const std::shared_ptr<const Block>& decoded() const { return decoded_; }
-  /// Not kOk: a block on the way could not be read, and was passed over.
   const model::Status& status() const { return status_; }
 
  private:
@@ -293,6 +325,48 @@ class Cursor {
   std::size_t depth_ = 0;
   bool in_tail_ = true;
   bool patient_ = false;
+};
+
+/// Walks one state of a collection in either direction.
+///
+/// Threads: any, inside an EpochDomain::Guard that outlives it.
+class Cursor {
+ public:
+  /// The state of the collection now. (A writer may use it without a guard between its own changes.)
+  explicit Cursor(const Collection& collection) : Cursor(collection.state()) {}
+  explicit Cursor(const CollectionState& state);
+
+  /// A writer's: waits where the disk can't be read.
+  void be_patient() { main_.be_patient(); }
+  void seek_first();
+  void seek_end();                              ///< Behind the last row.
+  void seek_lower_bound(std::string_view key);  ///< At the first row not below `key`, else behind the last.
+  void seek_upper_bound(std::string_view key);  ///< At the first row above `key`, else behind the last.
+  bool next();                                  ///< To the row behind; whether there is one.
+  bool previous();                              ///< To the row in front; whether there is one.
+  bool at_row() const { return at_ != At::kNone; }
+  /// Valid until the cursor moves.
+  model::RowView row() const {
+    return at_ == At::kMain ? main_.row() : late_.row(static_cast<std::uint32_t>(late_at_));
+  }
+  /// What the row may lie in, if that is not the collection itself.
+  const std::shared_ptr<const Block>& decoded() const { return main_.decoded(); }
+  /// Not kOk: a block on the way could not be read, and was passed over.
+  const model::Status& status() const { return main_.status(); }
+
+ private:
+  // Where both are: forwards, at their first rows that have not been passed; backwards, at their last ones.
+  enum class At : std::uint8_t { kNone, kMain, kLate, kBoth };  ///< kBoth: the late row hides the other.
+  bool settle(bool main_there, std::strong_ordering late_first);
+  bool settle_forwards() { return settle(main_.at_row(), std::strong_ordering::less); }
+  bool settle_backwards() { return settle(main_there_, std::strong_ordering::greater); }
+
+  MainCursor main_;
+  LateRows late_;
+  std::int32_t late_at_ = 0;  ///< None: -1 or late_.size().
+  At at_ = At::kNone;
+  bool forwards_ = true;
+  bool main_there_ = false;  ///< Backwards only.
 };
 
 }  // namespace drover::store

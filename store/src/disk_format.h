@@ -24,16 +24,20 @@
 ///                                           varint(size) TTL attribute varint(ms to retain)    empty, 0: for ever
 ///             "filled/" space             = nothing: a global index that came later has all items of its table
 ///     blocks  space hash(8) part(partition key) first sort key = columns (columns.h)
-///     tails   space segment(2)            = { varint(size) partition key varint(size) columns }   size 0: no rows
+///     tails   space segment(2)            = { varint(size) partition key tail late rows }
 ///     log     interval(4) sequence(8)     = table(4) varint(size) partition key row image
+///     tail    = varint(size) columns      size 0: no rows
+///     late rows = varint(0) | varint(size) columns zigzag(items) zigzag(bytes)   rows that belong in front of the tail
+///                                         or among it, or hide one there; by how much the collection is larger for
+///                                         them
 ///     space   = table(4) index(2)         index 0: the table itself, else a global index's number
 ///     part(k) = k as put_key_part() writes it
 ///
 /// No key names a shard: splitting moves nothing on disk.
 namespace drover::store {
 
-/// What this Drover writes, and all that it reads. (1 had no rows without a version.)
-inline constexpr std::uint64_t kDiskFormat = 2;
+/// What this Drover writes, and all that it reads. (1 had no rows without a version, 2 no late rows.)
+inline constexpr std::uint64_t kDiskFormat = 3;
 
 inline constexpr std::string_view kFormatKey = "format";
 inline constexpr std::string_view kCutKey = "cut";

@@ -136,9 +136,10 @@ Collection& Shard::collection_of(model::KeyHash hash, std::string_view partition
   return space_.find_or_create(hash, partition_key, retired_);
 }
 
-void Shard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
+void Shard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail,
+                    const RestoredLate& late) {
   Collection& collection = collection_of(hash, partition_key);
-  collection.restore(history, tail, retired_);
+  collection.restore(history, tail, late, retired_);
   note_size(collection, 0, 0);
 }
 
@@ -430,11 +431,13 @@ void TableShard::resume() {
   if (has_work()) schedule();
 }
 
-void TableShard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) {
+void TableShard::restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail,
+                         const RestoredLate& late) {
+  const auto begins_empty = [](const Block& rows) { return rows.writer_count() > 0 && rows.row(0).sort_key().empty(); };
   const bool marked =
-      schema_.key.sort_key && (history.empty() ? tail->writer_count() > 0 && tail->row(0).sort_key().empty()
-                                               : history.front().first_key.empty());
-  Shard::restore(hash, partition_key, history, tail);
+      schema_.key.sort_key && ((late.rows != nullptr && begins_empty(*late.rows)) ||
+                               (history.empty() ? begins_empty(*tail) : history.front().first_key.empty()));
+  Shard::restore(hash, partition_key, history, tail, late);
   Collection& collection = *space_.find(hash, partition_key);
   if (sizes_) sizes_->restore(collection);
   if (marked) erased_until_ms_ = std::max(erased_until_ms_, erased_until_ms(collection));
@@ -785,25 +788,27 @@ std::int64_t TableShard::growth(const Collection& collection, const model::RowVi
          (replaced != nullptr ? sizes_->size_of(partition_key, *replaced) : 0);
 }
 
-/// Stores a row and what it inherits, over what is there. Requires: `newest` is what is_append() says of its key.
-void TableShard::put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest) {
+/// Stores a row and what it inherits, over what is there. Requires: `found` is what find() says of its key, null where
+/// is_append() is true.
+void TableShard::put(Collection& collection, const model::RowView& row, std::string_view inherited,
+                     const FoundRow* found) {
   changes_.about_to_change(collection);
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
-  if (newest) {
+  if (found == nullptr) {
     collection.append(row, retired_, inherited);
   } else {
-    merge_one(collection, row, inherited);
+    put_late(collection, row, inherited, *found);
   }
   if (!inherited_.empty() && row.sort_key() == schema_.inherit_from) learn_stamp(collection, row);
   note_size(collection, items, bytes);
 }
 
-void TableShard::merge_one(Collection& collection, const model::RowView& row, std::string_view inherited) {
+void TableShard::put_late(Collection& collection, const model::RowView& row, std::string_view inherited,
+                          const FoundRow& found) {
   changes_.about_to_change(collection);
-  row_.assign(row.bytes()).append(inherited);
-  const Change change{row_, false};
-  collection.merge({&change, 1}, retired_, changes_.gone_keys());
+  const std::size_t lost = collection.put_late(row, inherited, found, retired_, changes_.gone_keys());
+  add<std::uint64_t>(shared_.rows_unreadable, lost);
   changes_.add_gone(collection);
 }
 
@@ -869,7 +874,7 @@ model::Status TableShard::begin_erasing(ItemWrite& write, const std::shared_ptr<
 void TableShard::erase_behind(Collection& collection, const model::RowView& marker, std::shared_ptr<Erasure> erasure) {
   const FoundRow present = collection.find({});
   append_index_entries(collection, marker, {}, present.row ? &*present.row : nullptr);
-  put(collection, marker, {}, collection.is_append({}));
+  put(collection, marker, {}, collection.is_append({}) ? nullptr : &present);
   if (collection.writer.stamp != nullptr) stamps_.give_back(std::exchange(collection.writer.stamp, nullptr));
   const std::int64_t until_ms = marker.version().log_time_ms();
   erased_until_ms_ = std::max(erased_until_ms_, until_ms);
@@ -938,10 +943,10 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes, model
       ++count_.repeated;
       if (row.version() <= present->version()) return;
       // The same again, but later: the later version counts in a conflict to come, whatever the order of arrival.
-      model::Bytes raised;
+      row_.clear();
       const std::uint8_t flags = row.tombstone() ? model::kRowTombstone : 0;
-      model::append_row(raised, row.version(), flags, row.sort_key(), present->attributes());
-      merge_one(collection, model::RowView(raised), {});
+      model::append_row(row_, row.version(), flags, row.sort_key(), present->attributes());
+      put_late(collection, model::RowView(row_), {}, found);
       return;
     }
     if (row.version() <= present->version()) {
@@ -962,7 +967,7 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes, model
     ++count_.refused;
     return;
   }
-  put(collection, row, inherited, newest);
+  put(collection, row, inherited, newest ? nullptr : &found);
   if (sizes_) sizes_->add(collection, grown);
   ++(present ? count_.conflicting : count_.stored);
   if (!newest && !present) ++count_.late;
@@ -1046,7 +1051,7 @@ model::Status TableShard::apply(ItemWrite& write) {
   if (!append_index_entries(target, row, inherited, present ? &*present : nullptr)) {
     return model::invalid("One or more parameter values were invalid: Type mismatch for Index Key");
   }
-  put(target, row, inherited, target.is_append(row.sort_key()));
+  put(target, row, inherited, target.is_append(row.sort_key()) ? nullptr : &found);
   if (sizes_) sizes_->add(target, grown);
   if (sizes_ && write.sized) write.sized(sizes_->of(target));
   log(write.partition_key, row.bytes(), inherited);

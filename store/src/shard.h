@@ -110,7 +110,8 @@ class Shard {
   /// Of a durable store: what has changed since the last cut.
   Changes& changes() { return changes_; }
   /// Takes a collection that a checkpoint held. Call before anything is offered; publish_stats() once behind the last.
-  virtual void restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail);
+  virtual void restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail,
+                       const RestoredLate& late);
   /// Has the writer put cold blocks in the place of others.
   struct Seals {
     Collection* collection = nullptr;
@@ -309,7 +310,8 @@ class TableShard final : public Shard {
 
   using Shard::offer;
   bool offer(Delivery&& delivery);
-  void restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail) override;
+  void restore(model::KeyHash hash, std::string_view partition_key, const Pieces& history, Block* tail,
+               const RestoredLate& late) override;
   /// Of a durable store: under which number the log knows the table. Call before anything is offered.
   void set_table_id(std::uint32_t id) { table_id_ = id; }
   /// A hold has ended: API writes that wait are taken.
@@ -372,8 +374,8 @@ class TableShard final : public Shard {
                             const model::RowView* replaced, model::NameMask names = model::NameMask::unknown());
   std::int64_t growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
                       const model::RowView* replaced);
-  void put(Collection& collection, const model::RowView& row, std::string_view inherited, bool newest);
-  void merge_one(Collection& collection, const model::RowView& row, std::string_view inherited);
+  void put(Collection& collection, const model::RowView& row, std::string_view inherited, const FoundRow* found);
+  void put_late(Collection& collection, const model::RowView& row, std::string_view inherited, const FoundRow& found);
   std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
   bool deliver();

@@ -85,6 +85,17 @@ class Pair {
     model_[key] = row;
   }
 
+  /// As the shard's writer puts a row. `more`: attributes that it inherits.
+  void put(const std::string& key, const std::string& attributes, const std::string& more = {}) {
+    const std::string row = make_row(key, attributes);
+    if (collection_.is_append(key)) {
+      collection_.append(model::RowView(row), retired_, more);
+    } else {
+      ASSERT_EQ(collection_.put_late(model::RowView(row), more, collection_.find(key), retired_), 0u);
+    }
+    model_[key] = row + more;
+  }
+
   /// `attributes` by key; nothing removes.
   void merge(const std::map<std::string, std::optional<std::string>>& wanted) {
     std::vector<std::string> rows;
@@ -142,6 +153,9 @@ class Pair {
     return view == nullptr || view->history == nullptr ? 0 : view->history->level + 1u;
   }
 
+  /// Rows that arrived late and are not folded yet.
+  std::uint32_t late_rows() const { return collection_.state().late_count; }
+
   const Collection& collection() const { return collection_; }
   const Model& model() const { return model_; }
   EpochDomain& epochs() { return epochs_; }
@@ -160,9 +174,9 @@ constexpr CollectionTuning kOneRowBlocks{.block_size_bytes = 48, .first_block_si
 
 class CollectionModel : public testing::TestWithParam<std::uint32_t> {};
 
-// Goal: whatever is appended, merged and removed, in whatever mix, a collection holds what an ordered map holds.
-// Method: random operations on both, with blocks of a few rows so that the tree has several levels; after each, finds
-// and
+// Goal: whatever is appended, put late, merged and removed, in whatever mix, a collection holds what an ordered map
+// holds. Method: random operations on both, with blocks of a few rows so that the tree has several levels; after each,
+// finds and
 //         sizes, and from time to time everything that a cursor can do, are compared. The seed is the test's parameter.
 TEST_P(CollectionModel, HoldsWhatAnOrderedMapHolds) {
   std::mt19937 random(GetParam());
@@ -176,9 +190,21 @@ TEST_P(CollectionModel, HoldsWhatAnOrderedMapHolds) {
   constexpr std::uint32_t kKeys = 6'000;
   std::uint32_t newest = 0;
   std::size_t levels_max = 0;
-  for (int step = 0; step < 1'000; ++step) {
+  std::uint32_t late_max = 0;
+  for (int step = 0; step < 1'500; ++step) {
     const std::uint32_t kind = below(100);
-    if (kind < 50 && newest + 8 < kKeys) {
+    if (kind < 25) {
+      // Within a window near the end, or over others of the run, or anywhere.
+      const std::uint32_t size = 1 + below(40);
+      const std::uint32_t around = kind < 8 ? below(newest + 1) : newest - std::min(newest, 20u);
+      for (std::uint32_t i = 0; i < size; ++i) {
+        const std::string key = key_of(kind % 3 == 0   ? around + below(4)
+                                       : kind % 3 == 1 ? around + below(21)
+                                                       : below(newest + 1));
+        pair.put(key, attributes(), below(4) == 0 ? "stamp" : "");
+      }
+      late_max = std::max(late_max, pair.late_rows());
+    } else if (kind < 50 && newest + 8 < kKeys) {
       for (std::uint32_t i = 0; i < 8; ++i) {
         newest += 1 + below(2);
         if (pair.collection().is_append(key_of(newest))) pair.append(key_of(newest), attributes());
@@ -213,6 +239,7 @@ TEST_P(CollectionModel, HoldsWhatAnOrderedMapHolds) {
   }
   expect_same(Cursor(pair.collection()), pair.model());
   EXPECT_GE(levels_max, 2u);
+  EXPECT_GE(late_max, 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CollectionModel, testing::Values(1u, 2u, 3u, 4u));
@@ -231,6 +258,83 @@ TEST(Collection, AppendsKeepTheirOrderThroughFourLevels) {
     expect_same_seeks(Cursor(pair.collection()), pair.model(), key_of(n));
     pair.check_find(key_of(n));
   }
+}
+
+// Goal: a late run shows its rows among the others, whatever its fill and whatever it hides, in both directions.
+// Method: late rows one at a time into collections of full-size blocks, between others, over others and over each
+// other,
+//         through two folds; after each, every seek at every key, in both directions, against the model.
+TEST(Collection, LateRowsOfEveryFillStandWhereTheyBelong) {
+  std::mt19937 random(7);
+  for (const std::uint32_t rows : {1u, 2u, 17u, 150u}) {
+    Pair pair(CollectionTuning{});
+    for (std::uint32_t n = 0; n < rows; ++n) pair.append(key_of(10 * n), std::string(20, 'm'));
+    std::uint32_t late_max = 0;
+    for (std::uint32_t i = 0; i < 3 * LateRows::kMax; ++i) {
+      // A third of them in the place of others.
+      const std::uint32_t n = std::uniform_int_distribution<std::uint32_t>(0, 10 * rows - 10)(random);
+      pair.put(key_of(i % 3 == 0 ? n / 10 * 10 : n), "late" + std::to_string(i), i % 2 == 0 ? "" : "stamp");
+      if (i % 16 == 0) pair.put(key_of(10 * rows + i), "newest");  // appended meanwhile
+      late_max = std::max(late_max, pair.late_rows());
+      const std::string key = key_of(std::uniform_int_distribution<std::uint32_t>(0, 10 * rows)(random));
+      expect_same(Cursor(pair.collection()), pair.model());
+      for (const std::string& at : {key, key_of(n), key_of(n) + "+"}) {
+        expect_same_seeks(Cursor(pair.collection()), pair.model(), at);
+        pair.check_find(at);
+      }
+      pair.check_size();
+      if (HasFatalFailure()) return;
+      pair.end_turn();
+    }
+    EXPECT_EQ(late_max, LateRows::kMax);
+  }
+}
+
+TEST(Collection, ACursorMayTurnAtAnyRow) {
+  std::mt19937 random(11);
+  Pair pair(kTinyBlocks);
+  for (std::uint32_t n = 1; n < 40; ++n) pair.append(key_of(4 * n), "main");
+  for (std::uint32_t n = 0; n < 5; ++n) pair.put(key_of(n * n * 8), "late");
+  ASSERT_GT(pair.late_rows(), 0u);
+  const Model& model = pair.model();
+  Cursor cursor(pair.collection());
+  cursor.seek_lower_bound(key_of(60));
+  auto at = model.lower_bound(key_of(60));
+  for (int step = 0; step < 2'000; ++step) {
+    // Longer walks one way, so that both ends are met.
+    const bool forwards = random() % 8 < (step / 100 % 2 == 0 ? 5u : 3u);
+    if (forwards ? at == model.end() || std::next(at) == model.end() : at == model.begin()) continue;
+    ASSERT_TRUE(forwards ? cursor.next() : cursor.previous());
+    forwards ? ++at : --at;
+    ASSERT_EQ(cursor.row().bytes(), at->second);
+  }
+}
+
+TEST(Collection, LateRowsAreTrimmedAndCountAsHeld) {
+  Pair pair(CollectionTuning{});
+  pair.append(key_of(0), "META");
+  pair.append(key_of(100), "x");
+  pair.put(key_of(50), "late");
+  pair.put(key_of(40), "late");
+  EXPECT_TRUE(pair.collection().may_hold(key_of(45), key_of(60)));
+  EXPECT_FALSE(pair.collection().may_hold(key_of(51), key_of(60)));
+  EXPECT_FALSE(pair.collection().may_hold(key_of(41), key_of(50)));
+  pair.trim(key_of(30), key_of(45), 1);
+  pair.check_size();
+  expect_same(Cursor(pair.collection()), pair.model());
+}
+
+TEST(Collection, ALateRowLargerThanABlockIsMergedAtOnce) {
+  Pair pair(kTinyBlocks);
+  pair.append(key_of(10), "x");
+  pair.append(key_of(20), "x");
+  pair.put(key_of(15), "late");
+  pair.put(key_of(16), std::string(300'000, 'l'), "stamp");
+  EXPECT_EQ(pair.late_rows(), 0u);
+  pair.put(key_of(15), std::string(70'000, 'l'));
+  pair.put(key_of(16), "small again");
+  pair.check_size();
+  expect_same(Cursor(pair.collection()), pair.model());
 }
 
 TEST(Collection, OneMergeOverAllOfItsBlocksKeepsEveryRow) {
@@ -345,6 +449,32 @@ TEST(Collection, ACollectionWithoutRowsShowsNoneAndFindsNone) {
   EXPECT_TRUE(pair.collection().is_append(""));
 }
 
+TEST(Collection, ALateTombstoneHidesItsItemBeforeAndAfterTheFold) {
+  EpochDomain epochs;
+  RetireList retired(epochs);
+  Collection collection(1, "k", CollectionTuning{});
+  for (std::uint32_t n = 0; n < 100; ++n) collection.append(model::RowView(make_row(key_of(n), "x")), retired);
+  const std::int64_t bytes = collection.writer.bytes;
+  const std::string tombstone = make_row(key_of(7), "", {}, model::kRowTombstone);
+  const auto put = [&](const std::string& row) {
+    const FoundRow found = collection.find(model::RowView(row).sort_key());
+    collection.put_late(model::RowView(row), {}, found, retired);
+  };
+  put(tombstone);
+  EXPECT_EQ(collection.writer.items, 99);
+  EXPECT_EQ(collection.writer.bytes, bytes - 1);
+  EXPECT_TRUE(collection.find(key_of(7)).row->tombstone());
+  put(make_row(key_of(7), "xyz"));
+  EXPECT_EQ(collection.writer.items, 100);
+  EXPECT_EQ(collection.writer.bytes, bytes + 2);
+  put(tombstone);
+  collection.merge({}, retired);
+  EXPECT_EQ(collection.state().late_count, 0u);
+  EXPECT_EQ(collection.writer.items, 99);
+  EXPECT_EQ(collection.writer.bytes, bytes - 1);
+  EXPECT_TRUE(collection.find(key_of(7)).row->tombstone());
+}
+
 TEST(Collection, TombstonesCountAsBytesAndNotAsItems) {
   EpochDomain epochs;
   RetireList retired(epochs);
@@ -375,7 +505,9 @@ TEST(Collection, AnEarlierCursorGoesOnShowingItsMoment) {
   std::uint32_t newest = 0;
   for (int step = 0; step < 400; ++step) {
     if (step % 10 == 0) moments.emplace_back(Cursor(pair.collection()), pair.model());
-    if (below(3) == 0) {
+    if (below(3) == 0 && newest > 0) {
+      pair.put(key_of(newest - std::min(newest, below(30))), "late" + std::to_string(step));
+    } else if (below(3) == 0) {
       pair.merge({{key_of(below(newest + 1)), below(3) == 0 ? std::nullopt : std::optional<std::string>("late")}});
     } else if (const std::string key = key_of(++newest); pair.collection().is_append(key)) {
       pair.append(key, "row");
