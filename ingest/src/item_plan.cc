@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "drover/model/row.h"
 #include "drover/model/value_view.h"
 
 namespace drover::ingest {
@@ -81,6 +82,7 @@ CompiledMapping::CompiledMapping(const Mapping& mapping, const model::TableSchem
       precision(table.time_sort_key ? table.time_sort_key->precision : model::TimePrecision::kMillis),
       ahead_ms_max(mapping.ahead_ms_max),
       age_ms_max(mapping.age_ms_max),
+      row_flags(mapping.on_same_key == SameKey::kMerge ? model::kRowUnites : std::uint8_t{0}),
       key(table.key) {
   if (!mapping.meta) return;
   KeyPattern partition_key = compile(mapping.partition_key);

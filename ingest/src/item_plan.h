@@ -61,6 +61,7 @@ struct CompiledMapping {
   model::TimePrecision precision;
   std::int64_t ahead_ms_max;
   std::int64_t age_ms_max;
+  std::uint8_t row_flags;
   model::KeySchema key;
 };
 

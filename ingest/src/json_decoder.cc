@@ -56,7 +56,7 @@ class JsonDecoder : public Decoder {
     for (const model::RecordView& record : records.records) {
       if (record.value) values_size_bytes += record.value->size();
     }
-    RowWriter writer(out, records.records.size(), values_size_bytes);
+    RowWriter writer(out, records.records.size(), values_size_bytes, mapping_.row_flags);
     window_ = TimeWindow(mapping_, now_ms);
     for (const model::RecordView& record : records.records) {
       advance_log_time(state, record, now_ms);

@@ -16,8 +16,9 @@ namespace drover::ingest {
 class RowWriter {
  public:
   /// Makes room for so many rows of records that have so many bytes in all: a row is rarely larger than its JSON.
-  RowWriter(model::RowBatch& batch, std::size_t records, std::size_t values_size_bytes)
-      : batch_(batch), used_(batch.bytes.size()) {
+  /// `flags`: of all rows (model/row.h).
+  RowWriter(model::RowBatch& batch, std::size_t records, std::size_t values_size_bytes, std::uint8_t flags)
+      : batch_(batch), used_(batch.bytes.size()), flags_(flags) {
     batch.rows.reserve(batch.rows.size() + records);
     batch.bytes.resize(used_ + values_size_bytes);  // uninitialized, so it costs nothing
   }
@@ -31,7 +32,7 @@ class RowWriter {
     char* const begin = room(key_size + model::kRowHeaderSizeBytes + model::kVarintSizeBytesMax + sort_key_size +
                              parts.attributes.size());
     char* const row = put_key(begin, parts, plan.partition_key);
-    char* at = model::put_varint(model::put_row_header(row, version, 0), sort_key_size);
+    char* at = model::put_varint(model::put_row_header(row, version, flags_), sort_key_size);
     at = put_key(at, parts, plan.sort_key);
     at = put_bytes(at, parts.attributes);
     batch_.rows.push_back({.hash = model::hash_key({begin, key_size}),
@@ -62,6 +63,7 @@ class RowWriter {
 
   model::RowBatch& batch_;
   std::size_t used_;
+  const std::uint8_t flags_;
 };
 
 }  // namespace drover::ingest

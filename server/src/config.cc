@@ -261,6 +261,10 @@ ingest::Mapping read_topic(Section topic) {
   if (auto ahead = topic.find("max_ahead")) {
     out.ahead_ms_max = ahead->duration_ms(1'000, kRetainMsMax).value_or(kAheadMsMax);
   }
+  if (auto same_key = topic.find("on_same_key")) {
+    constexpr std::array kSameKeys{ingest::SameKey::kReplace, ingest::SameKey::kMerge};
+    if (auto choice = same_key->choice({"replace", "merge"})) out.on_same_key = kSameKeys[*choice];
+  }
   topic.finish();
   return out;
 }

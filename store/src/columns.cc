@@ -764,7 +764,7 @@ class Encoder {
   }
 
   [[gnu::always_inline]] void add_attributes(std::size_t row, std::uint8_t precision) {
-    if (!take(shape_, rows_[row].attributes(), precision)) [[unlikely]]
+    if (!take(shape_, rows_[row].body(), precision)) [[unlikely]]
       add_of_other_shape(row, precision);
     shape_numbers_[row] = shape_;
     values_ += shapes_[shape_].columns.size();
@@ -772,8 +772,8 @@ class Encoder {
 
   [[gnu::noinline]] void add_of_other_shape(std::size_t row, std::uint8_t precision) {
     shape_ = shape_of(row, precision);
-    if (!take(shape_, rows_[row].attributes(), precision)) {  // then it is the shape of raw rows
-      shapes_[shape_].columns[0]->add_raw(rows_[row].attributes());
+    if (!take(shape_, rows_[row].body(), precision)) {  // then it is the shape of raw rows
+      shapes_[shape_].columns[0]->add_raw(rows_[row].body());
     }
   }
 
@@ -809,13 +809,13 @@ class Encoder {
     Look& look = looks_[number];
     if (look.shape && values_ <= kValuesMax) return *look.shape;
     ++look.rows;
-    bool repeats = look.rows >= kShapeRowsMin || rows_[row].attributes().empty();
+    bool repeats = look.rows >= kShapeRowsMin || rows_[row].body().empty();
     for (std::size_t next = row + 1; !repeats && next < std::min(row + 3, rows_.size()); ++next) {
       put_look(next, precision, next_look_);
       repeats = next_look_ == look_numbers_.entries()[number];
     }
     if (repeats && values_ <= kValuesMax && shapes_.size() + kNoTime + 1 < kShapesMax) {
-      if (auto shape = shape_with_columns(rows_[row].attributes(), precision)) {
+      if (auto shape = shape_with_columns(rows_[row].body(), precision)) {
         look.shape = add_shape(std::move(*shape));
         return *look.shape;
       }
@@ -827,7 +827,7 @@ class Encoder {
 
   void put_look(std::size_t row, std::uint8_t precision, Bytes& look) const {
     look.assign(1, static_cast<char>(precision));
-    const std::string_view attributes = rows_[row].attributes();
+    const std::string_view attributes = rows_[row].body();
     const char* at = attributes.data();
     while (at != attributes.data() + attributes.size()) {
       const Attribute attribute = take_attribute(at);

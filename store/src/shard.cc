@@ -7,6 +7,7 @@
 
 #include "drover/model/clock.h"
 #include "drover/model/limits.h"
+#include "united_item.h"
 
 namespace drover::store {
 namespace {
@@ -926,8 +927,61 @@ bool TableShard::erase_some(const std::shared_ptr<Acknowledgement>& acknowledgem
   return true;
 }
 
+/// Whether a row changes nothing that readers see of what is there; it is counted then, and its version kept.
+bool TableShard::is_repeat(Collection& collection, const model::RowView& row, const FoundRow& found) {
+  const model::RowView& present = *found.row;
+  if (!same_content(present, row)) {
+    if (row.version() > present.version()) return false;
+    ++count_.conflicting;
+    return true;
+  }
+  ++count_.repeated;
+  if (row.version() <= present.version()) return true;
+  // The same again, but later: the later version counts in a conflict to come, whatever the order of arrival.
+  row_.clear();
+  const std::uint8_t flags = row.tombstone() ? model::kRowTombstone : 0;
+  model::append_row(row_, row.version(), flags, row.sort_key(), present.attributes());
+  put_late(collection, model::RowView(row_), {}, found);
+  return true;
+}
+
+/// As is_repeat(), where the row or what is there unites (united_item.h). False: united_ is the row to store, with its
+/// stamp.
+bool TableShard::unite(Collection& collection, const model::RowView& row, const FoundRow& found) {
+  united_.clear();
+  if (!found.row) {
+    const std::string_view stamp = inherited_by(collection, row);
+    if (stamp.empty()) {
+      united_ = row.bytes();
+    } else {
+      append_stamped_row(united_, row, stamp);
+    }
+    return false;
+  }
+  const UnitedItem stored = UnitedItem::of(*found.row, shared_.names);
+  const UnitedItem incoming = UnitedItem::of(row, shared_.names);
+  UnitedItem united = stored;
+  if (!erasing_.empty()) {  // what is erased may still stand there
+    united.raise_floor(model::Version::of(erased_until_ms(collection) + 1, model::kApiSource, 0));
+  }
+  united = store::unite(united, incoming);
+  if (!united.same_content(stored)) {
+    united.append_row(united_, row.sort_key(), {});
+    const std::string_view stamp = inherited_by(collection, model::RowView(united_));
+    if (stamp.empty()) return false;
+    united_.clear();
+    united.append_row(united_, row.sort_key(), stamp);
+    return false;
+  }
+  ++((row.unites() ? stored.contains(incoming) : same_content(*found.row, row)) ? count_.repeated : count_.conflicting);
+  if (united == stored) return true;
+  united.append_row(united_, row.sort_key(), {});
+  put_late(collection, model::RowView(united_), {}, found);
+  return true;
+}
+
 void TableShard::apply(Collection& collection, std::string_view row_bytes, model::NameMask names) {
-  const model::RowView row(row_bytes);
+  model::RowView row(row_bytes);
   if (row.version().log_time_ms() <= erased_until_ms_ || row.tombstone()) [[unlikely]] {
     if (is_erased(collection, row)) return;
   }
@@ -937,40 +991,32 @@ void TableShard::apply(Collection& collection, std::string_view row_bytes, model
     add<std::uint64_t>(shared_.rows_unreadable, 1);
     return;
   }
-  const std::optional<model::RowView>& present = found.row;
-  if (present) {
-    if (same_content(*present, row)) {
-      ++count_.repeated;
-      if (row.version() <= present->version()) return;
-      // The same again, but later: the later version counts in a conflict to come, whatever the order of arrival.
-      row_.clear();
-      const std::uint8_t flags = row.tombstone() ? model::kRowTombstone : 0;
-      model::append_row(row_, row.version(), flags, row.sort_key(), present->attributes());
-      put_late(collection, model::RowView(row_), {}, found);
-      return;
-    }
-    if (row.version() <= present->version()) {
-      ++count_.conflicting;
-      return;
-    }
+  const model::RowView* const present = found.row ? &*found.row : nullptr;
+  std::string_view inherited;
+  if (row.unites() || (present != nullptr && present->unites())) {
+    if (unite(collection, row, found)) return;
+    row = model::RowView(united_);
+    names = model::NameMask::unknown();
+  } else {
+    if (present != nullptr && is_repeat(collection, row, found)) return;
+    inherited = inherited_by(collection, row, names);
   }
-  const std::string_view inherited = inherited_by(collection, row, names);
-  const std::int64_t grown = growth(collection, row, inherited, present ? &*present : nullptr);
+  const std::int64_t grown = growth(collection, row, inherited, present);
   // What the log of API writes brings back was admitted once.
   if (sizes_ && !sizes_->admits(collection, grown) && row.version().source() != model::kApiSource) [[unlikely]] {
     ++count_.refused;
     ++count_.over_limit;
     return;
   }
-  if (row_bytes.size() + inherited.size() > model::kItemSizeBytesMax ||
-      (!indexes_->empty() && !append_index_entries(collection, row, inherited, present ? &*present : nullptr, names))) {
+  if (row.bytes().size() - row.origins().size() + inherited.size() > model::kItemSizeBytesMax ||
+      (!indexes_->empty() && !append_index_entries(collection, row, inherited, present, names))) {
     ++count_.refused;
     return;
   }
   put(collection, row, inherited, newest ? nullptr : &found);
   if (sizes_) sizes_->add(collection, grown);
-  ++(present ? count_.conflicting : count_.stored);
-  if (!newest && !present) ++count_.late;
+  ++(present != nullptr ? count_.conflicting : count_.stored);
+  if (!newest && present == nullptr) ++count_.late;
 }
 
 /// Of a durable store: what the turn's API writes are acknowledged behind.

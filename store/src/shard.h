@@ -374,6 +374,8 @@ class TableShard final : public Shard {
                             const model::RowView* replaced, model::NameMask names = model::NameMask::unknown());
   std::int64_t growth(const Collection& collection, const model::RowView& row, std::string_view inherited,
                       const model::RowView* replaced);
+  bool is_repeat(Collection& collection, const model::RowView& row, const FoundRow& found);
+  bool unite(Collection& collection, const model::RowView& row, const FoundRow& found);
   void put(Collection& collection, const model::RowView& row, std::string_view inherited, const FoundRow* found);
   void put_late(Collection& collection, const model::RowView& row, std::string_view inherited, const FoundRow& found);
   std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
@@ -421,6 +423,7 @@ class TableShard final : public Shard {
   std::deque<Undelivered> outbox_;           ///< At most one turn's entries.
   model::Bytes stamp_;                       ///< A stamp without what its row has itself.
   model::Bytes row_;                         ///< A row with its stamp.
+  model::Bytes united_;                      ///< A row that unites, with what was there and its stamp.
   std::uint64_t api_sequence_ = 0;
   std::uint32_t table_id_ = 0;                // constant once set
   std::vector<WriteLog::Entry> log_entries_;  ///< Of this turn.

@@ -55,6 +55,7 @@ struct DecodedItem {
   std::string sort_key;
   model::Item attributes;
   model::Version version;
+  std::uint8_t flags = 0;
 };
 
 struct Rejected {
@@ -91,7 +92,7 @@ class Decoding {
     for (const model::RowBatch::Row& row : batch.rows) {
       const model::RowView view(batch.row_bytes(row));
       items.push_back({std::string(batch.partition_key(row)), std::string(view.sort_key()),
-                       drover::test::decode_attributes(view.attributes(), names), view.version()});
+                       drover::test::decode_attributes(view.attributes(), names), view.version(), view.flags()});
       hashes.push_back(row.hash);
     }
     return items;

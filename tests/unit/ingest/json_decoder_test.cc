@@ -76,6 +76,14 @@ TEST(JsonDecoder, ATimeThatOnlyABucketNeedsStaysAnAttribute) {
   }
 }
 
+TEST(JsonDecoder, RowsOfAMappingThatMergesUnite) {
+  Mapping mapping = telemetry_mapping();
+  const std::string record = R"({"vehicleId":"V-1","recordedAt":"2026-06-23T09:00:01Z"})";
+  EXPECT_EQ(Decoding(mapping).decode_one(record).flags, 0);
+  mapping.on_same_key = SameKey::kMerge;
+  EXPECT_EQ(Decoding(mapping).decode_one(record).flags, model::kRowUnites);
+}
+
 TEST(JsonDecoder, RowsKeepTheOrderOfTheRecords) {
   Decoding decoding;
   std::vector<std::optional<std::string>> records;

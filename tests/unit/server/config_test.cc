@@ -135,6 +135,7 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
       "    time: at\n"
       "    time_unit: seconds\n"
       "    max_ahead: 12h\n"
+      "    on_same_key: merge\n"
       "    partition_key: \"VEH#{vehicleId}\"\n"
       "    sort_key: \"T#{recordedAt}\"\n"
       "    attributes: [speedKph, {path: location.lat, name: lat}]\n"
@@ -184,6 +185,7 @@ TEST_F(ConfigFile, EverySettingArrivesWhereItBelongs) {
   EXPECT_EQ(topic.time_path.text(), "at");
   EXPECT_EQ(topic.time_unit, model::TimeUnit::kSeconds);
   EXPECT_EQ(topic.ahead_ms_max, 12 * 3600 * 1000);
+  EXPECT_EQ(topic.on_same_key, ingest::SameKey::kMerge);
   EXPECT_EQ(topic.partition_key.prefix, "VEH#");
   EXPECT_EQ(topic.sort_key.field, "recordedAt");
   ASSERT_EQ(topic.attributes.size(), 2u);
@@ -333,6 +335,16 @@ TEST_F(ConfigFile, InheritAndTimesNeedASortKey) {
                      "    keys: {partition_key: {name: a}, sort_key: {name: b, type: N}}\n"
                      "    time_sort_key: {prefix: x}\n"),
               ElementsAre("F:4: tables[0].time_sort_key: needs a sort key of type S: times are kept as text"));
+}
+
+TEST_F(ConfigFile, OnSameKeyIsReplaceOrMerge) {
+  const std::string topic =
+      "tables: [{name: ttt, keys: {partition_key: {name: a}, sort_key: {name: b}}}]\n"
+      "topics:\n"
+      "  - {name: n, table: ttt, vehicle_id: v, partition_key: \"{vehicleId}\", sort_key: S, on_same_key: ";
+  EXPECT_THAT(errors(topic + "unite}\n"),
+              ElementsAre("F:3: topics[0].on_same_key: found \"unite\", accepted: replace or merge"));
+  EXPECT_THAT(errors(topic + "replace}\n"), IsEmpty());
 }
 
 TEST_F(ConfigFile, RetainNeedsATimeSortKeyAndTtlAName) {

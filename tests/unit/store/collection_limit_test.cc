@@ -104,9 +104,10 @@ class CollectionLimitTest : public testing::Test {
     return done.get_future().get();
   }
 
-  void stream(std::string_view vehicle, std::string_view sort_key, const Item& item, std::uint64_t offset) {
+  void stream(std::string_view vehicle, std::string_view sort_key, const Item& item, std::uint64_t offset,
+              std::int64_t log_time_ms = 1'000, std::uint8_t flags = 0) {
     test::BatchBuilder batch(store_->names());
-    batch.add(vehicle, sort_key, item, Version::of(1'000, SourceId{1}, offset));
+    batch.add(vehicle, sort_key, item, Version::of(log_time_ms, SourceId{1}, offset), flags);
     ASSERT_TRUE(test::feed(*table_, batch.take()));
     ASSERT_TRUE(store_->drain(kDrainMs));
   }
@@ -197,7 +198,7 @@ TEST_F(CollectionLimitTest, AnAcknowledgedWriteIsThereAfterARestartWithALowerLim
   EXPECT_EQ(items("VEH#1").size(), 2u);
 }
 
-/// Random writes beside their sum by the rules; checkpoints and restarts in between.
+/// Random writes, and records that unite with them, beside their sum by the rules; checkpoints and restarts in between.
 TEST_F(CollectionLimitTest, TheSizeIsTheSumOfTheRules) {
   std::mt19937 random(7);
   const auto pick = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
@@ -213,6 +214,11 @@ TEST_F(CollectionLimitTest, TheSizeIsTheSumOfTheRules) {
     }
     const std::string sort_key = pick(8) == 0 ? "META" : "TS#" + std::to_string(pick(40));
     if (sort_key == "META" && item) item->emplace("depotCode", text("DEP-" + std::to_string(pick(1000))));
+    if (pick(3) == 0) {
+      const std::int64_t ahead_ms = 4'000'000'000'000 + round * std::int64_t{1'000};
+      stream(vehicle, "TS#" + std::to_string(pick(40)), {{"fuelPct", number(pick(100))}}, pick(9), ahead_ms,
+             model::kRowUnites);
+    }
     size_ = 0;
     ASSERT_TRUE(write(vehicle, sort_key, item).ok());
     ASSERT_EQ(size_, measured(vehicle)) << "round " << round;

@@ -17,6 +17,7 @@
 #include "integers.h"
 #include "tests/support/rows.h"
 #include "tests/unit/model/random_values.h"
+#include "united_item.h"
 
 namespace drover::store {
 namespace {
@@ -270,6 +271,25 @@ TEST(Columns, IndexRowsAndTombstonesComeBack) {
                             Version::of(kFirstMs + i, model::SourceId{static_cast<std::uint16_t>(i % 4)}, i),
                             gone ? model::kRowTombstone : std::uint8_t{0}));
   }
+  EXPECT_LT(expect_same(rows), rows.size() * 12);
+}
+
+TEST(Columns, UnitedRowsComeBack) {
+  model::AttributeNames names;
+  for (int id = 1; id < 9; ++id) names.intern("name " + std::to_string(id));
+  std::vector<Bytes> rows;
+  for (std::size_t i = 0; i < 1'000; ++i) {
+    const auto n = static_cast<std::int64_t>(i);
+    const Bytes later = make_row({}, Attributes().number(8, 880 + n % 9, -1).text(3, "DEP-LON-3"),
+                                 Version::of(kFirstMs + n * 5'000, model::SourceId{2}, i), model::kRowUnites);
+    const Bytes first = make_row({}, Attributes().number(7, 600 + n * 31 % 64, -1),
+                                 Version::of(kFirstMs + n * 5'000 - 60, model::SourceId{1}, i), model::kRowUnites);
+    UnitedItem item = UnitedItem::of(model::RowView(later), names);
+    if (i % 3 != 0) item = unite(item, UnitedItem::of(model::RowView(first), names));
+    if (i % 50 == 0) item.raise_floor(Version::of(kFirstMs, {}, 1));
+    item.append_row(rows.emplace_back(), time_key(kFirstMs + n * 5'000), {});
+  }
+  EXPECT_EQ(UnitedItem::of(model::RowView(rows[1]), names).attributes.size(), 3u);
   EXPECT_LT(expect_same(rows), rows.size() * 12);
 }
 

@@ -61,6 +61,7 @@ struct Record {
   std::string vehicle;
   std::string sort_key;
   Item attributes;
+  std::uint8_t flags = 0;
 };
 
 struct StoredRow {
@@ -105,7 +106,8 @@ class Fed {
       const auto position = positions_.find(record.source);
       if (position != positions_.end() && static_cast<std::int64_t>(i) < position->second) continue;
       builder.add(record.vehicle, record.sort_key, record.attributes,
-                  Version::of(kFirstLogTimeMs + static_cast<std::int64_t>(i), SourceId{record.source}, i));
+                  Version::of(kFirstLogTimeMs + static_cast<std::int64_t>(i), SourceId{record.source}, i),
+                  record.flags);
       any = true;
     }
     if (any) {
@@ -151,6 +153,8 @@ TEST_P(DurableStoreRandom, EndsAsOneInMemoryWhateverItsCutsAndDeaths) {
   const Directory directory;
   const std::uint32_t vehicles = 1 + below(below(2) == 0 ? 3 : 30);
   const StoreOptions with = below(2) == 0 ? options() : options(below(2) * 200'000);
+  // Of none, one or both of the sources; what unites has more keys that come again.
+  const std::uint32_t uniting = below(2) == 0 ? 0 : 1 + below(2);
   Fed expected(Store::open(options()));
   auto actual = std::make_unique<Fed>(open(directory, with));
   std::vector<Record> records;
@@ -161,7 +165,7 @@ TEST_P(DurableStoreRandom, EndsAsOneInMemoryWhateverItsCutsAndDeaths) {
     if (what < 55) {
       const std::size_t begin = records.size();
       for (std::uint32_t n = below(400); n > 0; --n) {
-        Record record{static_cast<std::uint16_t>(1 + below(2)), "VEH#" + std::to_string(below(vehicles)), {}, {}};
+        Record record{static_cast<std::uint16_t>(1 + below(2)), "VEH#" + std::to_string(below(vehicles)), {}, {}, 0};
         if (below(40) == 0) {
           record.sort_key = "META";
           record.attributes = {{"depotCode", text("DEP-" + std::to_string(below(3)))}, {"model", text("Actros")}};
@@ -170,6 +174,12 @@ TEST_P(DurableStoreRandom, EndsAsOneInMemoryWhateverItsCutsAndDeaths) {
           record.sort_key = "TS#" + std::to_string(1'000'000 + time);
           record.attributes = {{"speedKph", number(below(3) == 0 ? 7 : below(100))}};
           if (below(4) == 0) record.attributes.emplace("note", text(std::string(below(60), 'x')));
+          if (record.source <= uniting) {
+            record.flags = model::kRowUnites;
+            record.sort_key = "TS#" + std::to_string(1'000'000 + newest - below(9));
+            if (below(3) == 0) record.attributes.erase("speedKph");
+            if (below(9) == 0) record.attributes.emplace("depotCode", text("DEP-" + std::to_string(below(3))));
+          }
         }
         records.push_back(std::move(record));
       }
@@ -215,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, DurableStoreRandom, testing::Range(0u, 16u));
 std::vector<Record> readings(int count) {
   std::vector<Record> records;
   for (int n = 0; n < count; ++n) {
-    records.push_back({1, "VEH#1", "TS#" + std::to_string(10'000'000 + n), {{"speedKph", number(n % 90)}}});
+    records.push_back({1, "VEH#1", "TS#" + std::to_string(10'000'000 + n), {{"speedKph", number(n % 90)}}, 0});
   }
   return records;
 }

@@ -51,6 +51,12 @@ struct KeyTemplate {
   static model::Result<KeyTemplate> parse(std::string_view text);
 };
 
+/// What becomes of an item that a record tells of again, otherwise.
+enum class SameKey : std::uint8_t {
+  kReplace,  ///< The later record is all of it.
+  kMerge,    ///< Their attributes are united, and of those that both have the later record's counts.
+};
+
 struct Mapping {
   std::string topic;
   std::string table;
@@ -66,6 +72,7 @@ struct Mapping {
   /// stands in the sort key. 0: any.
   std::int64_t ahead_ms_max = 0;
   std::int64_t age_ms_max = 0;
+  SameKey on_same_key = SameKey::kReplace;
 };
 
 /// Checks a mapping against its table: templates yield its keys, the time sort key's prefix is the template's, no

@@ -10,16 +10,21 @@
 
 /// One item of a collection as bytes: what decoding writes, a batch carries, a block stores and a reader reads.
 ///
-///     row   = flags(1 byte) [version(16 bytes)] varint(size of the sort key) sort-key attributes
+///     row   = flags(1 byte) [version(16 bytes)] varint(size of the sort key) sort-key [origins] attributes
 ///     flags = bit 0: tombstone (the item is deleted as of this version; no attributes)
 ///             bit 1: no version (an index entry: whoever sends it knows which one counts)
+///             bit 2: unites: what else is known of the item is kept beside it; otherwise the row is all of the item
+///             bit 3: origins: which versions the attributes are of; otherwise all are of the row's
 ///
 /// The sort key is encoded as in key.h (empty in a table without one; joined parts in an index), the attributes as in
-/// value_view.h. Key attributes do not stand among them.
+/// value_view.h. Key attributes do not stand among them. Origins look like one attribute more, a binary without a name,
+/// to whoever only passes rows on; what stands in them is the store's (store/src/united_item.h).
 namespace drover::model {
 
 inline constexpr std::uint8_t kRowTombstone = 1;
 inline constexpr std::uint8_t kRowUnversioned = 2;
+inline constexpr std::uint8_t kRowUnites = 4;
+inline constexpr std::uint8_t kRowOrigins = 8;
 inline constexpr std::size_t kRowHeaderSizeBytes = 1 + sizeof(Version);  ///< The longer one.
 
 class RowView {
@@ -42,13 +47,34 @@ class RowView {
     return version;
   }
   bool tombstone() const { return (flags() & kRowTombstone) != 0; }
+  bool unites() const { return (flags() & kRowUnites) != 0; }
   std::string_view sort_key() const { return sort_key_; }
   std::string_view attributes() const {
-    const char* begin = sort_key_.data() + sort_key_.size();
-    return {begin, static_cast<std::size_t>(bytes_.data() + bytes_.size() - begin)};
+    const std::string_view all = body();
+    if ((flags() & kRowOrigins) == 0) [[likely]]
+      return all;
+    const char* const begin = behind(origins());
+    return {begin, static_cast<std::size_t>(behind(all) - begin)};
+  }
+  /// All that stands behind the sort key: origins, if there are any, and attributes.
+  std::string_view body() const {
+    const char* begin = behind(sort_key_);
+    return {begin, static_cast<std::size_t>(behind(bytes_) - begin)};
+  }
+  /// What is in the binary of that name. Empty: there are none.
+  std::string_view origins() const {
+    if ((flags() & kRowOrigins) == 0) return {};
+    std::uint64_t size = 0;
+    const char* const at = get_varint(behind(sort_key_) + kOriginsHead.size(), size);
+    return {at, size};
   }
 
+  /// What stands in front of varint(size) bytes: no name, and ValueTag::kBinary.
+  static constexpr std::string_view kOriginsHead{"\0\0\4", 3};
+
  private:
+  static const char* behind(std::string_view bytes) { return bytes.data() + bytes.size(); }
+
   std::string_view bytes_;
   std::string_view sort_key_;
 };
