@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/rows.h"
+#include "tests/support/seeds.h"
 
 namespace drover::store {
 namespace {
@@ -242,7 +243,7 @@ TEST_P(CollectionModel, HoldsWhatAnOrderedMapHolds) {
   EXPECT_GE(late_max, 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, CollectionModel, testing::Values(1u, 2u, 3u, 4u));
+INSTANTIATE_TEST_SUITE_P(Seeds, CollectionModel, test::seeds(4));
 
 TEST(Collection, AppendsKeepTheirOrderThroughFourLevels) {
   Pair pair(kOneRowBlocks);

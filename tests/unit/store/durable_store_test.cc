@@ -16,7 +16,9 @@
 
 #include "drover/store/store.h"
 #include "tests/support/rows.h"
+#include "tests/support/seeds.h"
 #include "tests/support/tables.h"
+#include "tests/support/temporary_directory.h"
 
 // A store that is closed without a word and opened again, beside one in memory that never was.
 namespace drover::store {
@@ -27,6 +29,7 @@ using model::SourceId;
 using model::SourcePosition;
 using model::StatusCode;
 using model::Version;
+using Directory = test::TemporaryDirectory;
 using test::number;
 using test::text;
 
@@ -41,20 +44,6 @@ StoreOptions options(std::uint64_t memory_budget_bytes = std::uint64_t{1} << 30)
             return clock_ms.load();
           }};
 }
-
-/// A directory of its own that goes with the test.
-class Directory {
- public:
-  Directory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "drover-store-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_ + "/store"; }
-
- private:
-  std::string path_;
-};
 
 struct Record {
   std::uint16_t source = 1;
@@ -219,7 +208,7 @@ TEST_P(DurableStoreRandom, EndsAsOneInMemoryWhateverItsCutsAndDeaths) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, DurableStoreRandom, testing::Range(0u, 16u));
+INSTANTIATE_TEST_SUITE_P(Seeds, DurableStoreRandom, test::seeds(16));
 
 /// Readings of one vehicle, ever later.
 std::vector<Record> readings(int count) {

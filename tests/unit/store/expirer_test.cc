@@ -19,6 +19,7 @@
 #include "drover/model/time.h"
 #include "drover/store/store.h"
 #include "tests/support/rows.h"
+#include "tests/support/seeds.h"
 #include "tests/support/tables.h"
 
 // Items whose time has come, under a clock that the test turns.
@@ -565,7 +566,7 @@ TEST_P(ExpirerRandom, WhatIsRetainedIsThereAndWhatIsNotGoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ExpirerRandom, testing::Range(0u, 6u));
+INSTANTIATE_TEST_SUITE_P(Seeds, ExpirerRandom, test::seeds(6));
 
 }  // namespace
 }  // namespace drover::store

@@ -14,7 +14,9 @@
 #include "drover/store/item.h"
 #include "drover/store/store.h"
 #include "tests/support/rows.h"
+#include "tests/support/seeds.h"
 #include "tests/support/tables.h"
+#include "tests/support/temporary_directory.h"
 
 namespace drover::store {
 namespace {
@@ -208,8 +210,29 @@ Collections entries_of(const TableSchema& schema, const IndexSchema& index, cons
 class TableUnderTest {
  public:
   explicit TableUnderTest(const TableSchema& schema)
-      : store_(Store::open({.workers = 2, .shards_per_table = 3, .clock = [] { return clock_ms; }})),
-        table_(store_->create_table(schema).value()) {}
+      : store_(Store::open(options(0))), table_(store_->create_table(schema).value()) {}
+  /// One in a directory: what doesn't fit into the budget is on the disk only.
+  TableUnderTest(const TableSchema& schema, std::string directory, std::uint64_t memory_budget_bytes)
+      : directory_(std::move(directory)), memory_budget_bytes_(memory_budget_bytes) {
+    open();
+    table_ = store_->create_table(schema).value();
+  }
+
+  void checkpoint() {
+    auto cut = store_->cut(kDrainMs);
+    ASSERT_TRUE(cut.ok()) << cut.status().message();
+    ASSERT_TRUE((*cut)->write({}).ok());
+    ASSERT_TRUE(store_->drain(kDrainMs));
+  }
+  /// What the stream brought since the last checkpoint is gone then.
+  void restart() {
+    const std::string name = table_->schema().name;
+    table_.reset();
+    store_.reset();
+    open();
+    EXPECT_TRUE(store_->recovery().damaged.empty());
+    table_ = store_->find_table(name);
+  }
 
   Store& store() { return *store_; }
   Table& table() { return *table_; }
@@ -252,6 +275,19 @@ class TableUnderTest {
   }
 
  private:
+  static StoreOptions options(std::uint64_t memory_budget_bytes) {
+    return {.workers = 2, .shards_per_table = 3, .memory_budget_bytes = memory_budget_bytes, .clock = [] {
+              return clock_ms;
+            }};
+  }
+  void open() {
+    auto store = Store::open(directory_, options(memory_budget_bytes_));
+    DROVER_CHECK(store.ok(), "the directory can be opened");
+    store_ = std::move(store).value();
+  }
+
+  const std::string directory_;
+  const std::uint64_t memory_budget_bytes_ = 0;
   std::unique_ptr<Store> store_;
   std::shared_ptr<Table> table_;
 };
@@ -272,6 +308,7 @@ class Random {
   int below(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(engine_); }
   bool one_in(int n) { return below(n) == 0; }
   std::mt19937& engine() { return engine_; }
+  std::uint64_t next_offset() { return ++offset_; }
 
   std::string vehicle() { return "VEH#" + std::to_string(below(12)); }
   std::string sort_key() { return one_in(15) ? "META" : "TS#" + std::to_string(10'000 + below(120)); }
@@ -304,6 +341,7 @@ class Random {
 
  private:
   std::mt19937 engine_;
+  std::uint64_t offset_ = 0;
 };
 
 void expect_same(TableUnderTest& actual, const Collections& expected, std::string_view index, Random& random) {
@@ -357,6 +395,27 @@ void write_both(TableUnderTest& actual, NaiveTable& naive, Random& random) {
   }
 }
 
+/// A batch of stream rows and some API writes on both.
+void change_both(TableUnderTest& actual, NaiveTable& naive, Random& random) {
+  test::BatchBuilder batch(actual.names());
+  for (int i = random.below(60); i >= 0; --i) {
+    const std::string vehicle = random.vehicle();
+    const std::string sort_key = random.sort_key();
+    const Item attributes = random.attributes(sort_key);
+    const Version version =
+        Version::of(clock_ms + random.below(40) - 20, SourceId{static_cast<std::uint16_t>(1 + random.below(3))},
+                    random.next_offset());
+    for (int times = random.one_in(4) ? 2 : 1; times > 0; --times) {
+      batch.add(vehicle, sort_key, attributes, version);
+      naive.stream(vehicle, sort_key, attributes, version);
+    }
+  }
+  ASSERT_TRUE(test::feed(actual.table(), batch.take()));
+  ASSERT_TRUE(actual.store().drain(kDrainMs));
+  for (int i = random.below(10); i > 0; --i) ASSERT_NO_FATAL_FAILURE(write_both(actual, naive, random));
+  clock_ms += random.below(10);
+}
+
 // Goal: a table and its indexes hold what their contract says, whatever mix of stream rows and API writes made them.
 // Method: the same random operations on the store and on a naive table; after some, every collection of the table and
 // of
@@ -367,31 +426,11 @@ TEST_P(TableModel, HoldsWhatTheNaiveTableHolds) {
   TableUnderTest actual(schema_under_test());
   NaiveTable naive(schema_under_test());
   clock_ms = 1'000;
-  std::uint64_t offset = 0;
   for (int round = 0; round < 80; ++round) {
-    test::BatchBuilder batch(actual.names());
-    for (int i = random.below(60); i >= 0; --i) {
-      const std::string vehicle = random.vehicle();
-      const std::string sort_key = random.sort_key();
-      const Item attributes = random.attributes(sort_key);
-      const Version version = Version::of(clock_ms + random.below(40) - 20,
-                                          SourceId{static_cast<std::uint16_t>(1 + random.below(3))}, ++offset);
-      batch.add(vehicle, sort_key, attributes, version);
-      naive.stream(vehicle, sort_key, attributes, version);
-      if (random.one_in(4)) {
-        batch.add(vehicle, sort_key, attributes, version);
-        naive.stream(vehicle, sort_key, attributes, version);
-      }
+    ASSERT_NO_FATAL_FAILURE(change_both(actual, naive, random));
+    if (round % 20 == 0) {
+      ASSERT_NO_FATAL_FAILURE(expect_same(actual, naive.items(), random));
     }
-    ASSERT_TRUE(test::feed(actual.table(), batch.take()));
-    ASSERT_TRUE(actual.store().drain(kDrainMs));
-    for (int i = random.below(10); i > 0; --i) {
-      write_both(actual, naive, random);
-      if (HasFatalFailure()) return;
-    }
-    clock_ms += random.below(10);
-    if (round % 20 == 0) expect_same(actual, naive.items(), random);
-    if (HasFatalFailure()) return;
   }
   expect_same(actual, naive.items(), random);
   const StoreStats stats = actual.store().stats();
@@ -403,7 +442,33 @@ TEST_P(TableModel, HoldsWhatTheNaiveTableHolds) {
     EXPECT_GT(counted, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, TableModel, testing::Values(11u, 12u, 13u, 14u));
+// Goal: the same of a table that is on the disk, little of it in memory.
+// Method: as above, with checkpoints, and restarts behind one and some API writes: what a restart reads from Kafka
+// again
+//         is DurableStoreRandom's, since what readings inherit then is of another moment.
+TEST_P(TableModel, HoldsItThroughCheckpointsAndRestarts) {
+  Random random(GetParam());
+  const test::TemporaryDirectory directory;
+  const auto memory_budget_bytes = static_cast<std::uint64_t>(random.below(3)) * 50'000;
+  TableUnderTest actual(schema_under_test(), directory.path(), memory_budget_bytes);
+  NaiveTable naive(schema_under_test());
+  clock_ms = 1'000;
+  for (int round = 0; round < 80; ++round) {
+    ASSERT_NO_FATAL_FAILURE(change_both(actual, naive, random));
+    if (random.one_in(3)) {
+      ASSERT_NO_FATAL_FAILURE(actual.checkpoint());
+    }
+    if (random.one_in(10)) {
+      ASSERT_NO_FATAL_FAILURE(actual.checkpoint());
+      for (int i = random.below(10); i > 0; --i) ASSERT_NO_FATAL_FAILURE(write_both(actual, naive, random));
+      actual.restart();
+      ASSERT_NO_FATAL_FAILURE(expect_same(actual, naive.items(), random));
+    }
+  }
+  expect_same(actual, naive.items(), random);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, TableModel, test::seeds(4));
 
 /// All but what was inherited, and the version.
 using Contents = std::map<std::pair<std::string, std::string>, std::pair<Version, Item>>;
