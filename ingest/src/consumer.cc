@@ -62,6 +62,8 @@ class KafkaConsumer : public Consumer {
     stats.rejects = sources_.rejects();
     stats.rebalances = sources_.rebalances.load(std::memory_order_relaxed);
     stats.hand_backs = sources_.hand_backs.load(std::memory_order_relaxed);
+    stats.renewals = sources_.renewals.load(std::memory_order_relaxed);
+    stats.records_missed = sources_.records_missed.load(std::memory_order_relaxed);
     stats.rows_dropped = sources_.rows_dropped.load(std::memory_order_relaxed);
     if (stopped_) return stats;
     const std::int64_t now_ms = model::system_clock_ms();

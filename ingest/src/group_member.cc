@@ -12,6 +12,7 @@
 
 #include "drover/model/check.h"
 #include "drover/model/clock.h"
+#include "drover/model/key.h"
 
 namespace drover::ingest {
 namespace {
@@ -108,6 +109,16 @@ PartitionList list_of(const Source& source) {
 std::int64_t offset_of(const std::string& auto_offset_reset) {
   const bool latest = auto_offset_reset == "latest" || auto_offset_reset == "largest" || auto_offset_reset == "end";
   return latest ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
+}
+
+model::RecordMark mark_of(const model::RecordView& record) {
+  model::Bytes bytes;
+  model::append_varint(bytes, model::zigzag(record.timestamp_ms));
+  for (const std::optional<std::string_view>& part : {record.key, record.value}) {
+    model::append_varint(bytes, part ? part->size() + 1 : 0);
+    bytes.append(part.value_or(""));
+  }
+  return {record.offset, model::hash_key(bytes)};
 }
 
 model::RecordView view(const rd_kafka_message_t& message) {
@@ -424,6 +435,7 @@ void GroupMember::take(Lane& lane) {
 
   source.records.store(source.records.load(std::memory_order_relaxed) + views_.size(), std::memory_order_relaxed);
   source.bytes.store(source.bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  source.last = mark_of(views_.back());
   source.last_timestamp_ms.store(views_.back().timestamp_ms, std::memory_order_relaxed);
   source.last_advance_ms.store(now_ms, std::memory_order_relaxed);
   lane.log_time_ms = source.state.log_time_ms;
@@ -437,6 +449,9 @@ void GroupMember::view_messages(Lane& lane) {
   views_.clear();
   std::int64_t next_offset = lane.source->next_offset.load(std::memory_order_relaxed);
   for (const rd_kafka_message_t* message : messages_.messages()) {
+    if (lane.source->unproven_offset.load(std::memory_order_relaxed) >= 0 && !is_proven(lane, *message)) {
+      return begin_anew(lane);
+    }
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       next_offset = std::max(next_offset, message->offset);
       continue;
@@ -451,6 +466,35 @@ void GroupMember::view_messages(Lane& lane) {
     views_.push_back(view(*message));
   }
   lane.source->next_offset.store(next_offset, std::memory_order_relaxed);
+}
+
+/// Of the first that comes of a log that an earlier process has read: whether it is still the same log. That the record
+/// read last is not there any more says nothing but that there may be a gap; that it is another, or beyond the end,
+/// says that the topic was made anew.
+bool GroupMember::is_proven(Lane& lane, const rd_kafka_message_t& message) {
+  Source& source = *lane.source;
+  const bool end = message.err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+  if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR && !end) return true;  // tells nothing
+  const std::int64_t wanted = source.last.offset.value;
+  if (message.offset < wanted || (end && message.offset == wanted)) return false;
+  if (!end && message.offset == wanted && mark_of(view(message)) != source.last) return false;
+  source.unproven_offset.store(-1, std::memory_order_relaxed);
+  const std::int64_t missed = message.offset - source.next_offset.load(std::memory_order_relaxed);
+  if (message.offset > wanted && missed > 0) {
+    shared_.sources.records_missed.fetch_add(static_cast<std::uint64_t>(missed), std::memory_order_relaxed);
+  }
+  return true;
+}
+
+/// Reads the log of a topic that was made anew, from its beginning.
+void GroupMember::begin_anew(Lane& lane) {
+  if (!shared_.sources.renew(*lane.source)) {
+    return health_.failed("65535 partitions were read, counting those of topics made anew: begin with a new directory");
+  }
+  lane.assigned_offset = lane.skip_below = -1;
+  const PartitionList partitions = list_of(*lane.source);
+  partitions->elems[0].offset = RD_KAFKA_OFFSET_BEGINNING;
+  const Error error(rd_kafka_seek_partitions(handle_.get(), partitions.get(), 0));
 }
 
 void GroupMember::hand_over_the_rest() {
@@ -514,8 +558,8 @@ void GroupMember::assign(rd_kafka_topic_partition_list_t* partitions) {
       rd_kafka_topic_partition_list_del_by_idx(partitions, i--);
       continue;
     }
-    const std::int64_t stood_at = source->next_offset.load(std::memory_order_relaxed);
-    partition.offset = stood_at >= 0 ? stood_at : initial_offset_;
+    const std::int64_t begin = source->begin_offset();
+    partition.offset = begin >= 0 ? begin : initial_offset_;
     rd_kafka_queue_t* const queue = rd_kafka_queue_get_partition(handle_.get(), partition.topic, partition.partition);
     DROVER_CHECK(queue != nullptr, "a consumer has a queue for each partition");
     rd_kafka_queue_forward(queue, nullptr);  // before the assignment, so that nothing reaches the main queue

@@ -131,6 +131,8 @@ class GroupMember {
   bool hand_over(Lane& lane);
   void take(Lane& lane);
   void view_messages(Lane& lane);
+  bool is_proven(Lane& lane, const rd_kafka_message_t& message);
+  void begin_anew(Lane& lane);
   void note_queue_errors();
   void hand_over_the_rest();
   void remove_done_lanes();

@@ -32,6 +32,8 @@ Sources::Sources(const std::vector<Topic>& topics, const std::vector<model::Sour
     auto source = std::make_unique<Source>(topic, position.topic, position.partition, position.source);
     source->state.log_time_ms = position.log_time_ms;
     source->next_offset = position.next_offset;
+    source->last = position.last;
+    source->unproven_offset = position.last.offset.value;
     source->note_done();
     sources_[{topic, position.partition}] = std::move(source);
   }
@@ -72,6 +74,20 @@ Source* Sources::add(std::size_t topic, std::int32_t partition) {
   return sources_.emplace(std::pair{topic, partition}, std::move(source)).first->second.get();
 }
 
+bool Sources::renew(Source& source) {
+  {
+    const model::LockGuard lock(mutex_);
+    if (next_id_ > kSourcesMax) return false;
+    source.state = {model::SourceId{static_cast<std::uint16_t>(next_id_++)}, 0};
+  }
+  source.last = {};
+  source.next_offset.store(-1, std::memory_order_relaxed);
+  source.unproven_offset.store(-1, std::memory_order_relaxed);
+  source.note_done();
+  renewals.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 void Sources::count_rejects(std::size_t topic, const Rejects& rejects) {
   for (std::size_t reason = 0; reason < rejects.size(); ++reason) {
     if (rejects[reason] > 0) counters_[topic].rejects[reason].fetch_add(rejects[reason], std::memory_order_relaxed);
@@ -96,7 +112,7 @@ std::vector<model::SourcePosition> Sources::positions() const {
   for (const auto& [key, source] : sources_) {
     if (source->done.next_offset < 0) continue;
     positions.push_back({source->topic_name, source->partition, source->state.source, source->done.next_offset,
-                         source->done.log_time_ms});
+                         source->done.log_time_ms, source->done.last});
   }
   return positions;
 }

@@ -33,20 +33,31 @@ class Source {
   bool try_hold() { return !held_.exchange(true, std::memory_order_acquire); }
   void release() { held_.store(false, std::memory_order_release); }
 
-  SourceState state;  ///< Holder only.
+  SourceState state;       ///< Holder only.
+  model::RecordMark last;  ///< Of the record that was read last. Holder only.
 
   /// Up to where everything has been handed over, and the log time there. Holder only, and, while the consumer is held,
   /// whoever holds it. Negative: nothing yet.
   struct Done {
     std::int64_t next_offset = -1;
     std::int64_t log_time_ms = 0;
+    model::RecordMark last;
   };
   Done done;
   /// Holder: nothing that was read is still to be handed over.
-  void note_done() { done = {next_offset.load(std::memory_order_relaxed), state.log_time_ms}; }
+  void note_done() { done = {next_offset.load(std::memory_order_relaxed), state.log_time_ms, last}; }
+
+  /// Where a lane begins: at the record that is to be compared, else behind what was read. Negative: at an end of the
+  /// log. Any thread; relaxed, as who becomes the holder looks again.
+  std::int64_t begin_offset() const {
+    const std::int64_t unproven = unproven_offset.load(std::memory_order_relaxed);
+    return unproven >= 0 ? unproven : next_offset.load(std::memory_order_relaxed);
+  }
 
   // Written by the holder, a few times a batch; read by anyone. Relaxed: each is a figure of its own.
   std::atomic<std::int64_t> next_offset{-1};
+  /// Of `last`, while the log is still to be compared with it: an earlier process has read it. Else -1.
+  std::atomic<std::int64_t> unproven_offset{-1};
   std::atomic<std::int64_t> end_offset{-1};  ///< While fetched directly; else -1, and librdkafka knows it.
   std::atomic<std::uint64_t> records{0};
   std::atomic<std::uint64_t> bytes{0};
@@ -94,6 +105,10 @@ class Sources {
   /// partitions, as the broker has them at the first call; later partitions get the next ones.
   Source* find(rd_kafka_t* handle, const std::string& topic_name, std::int32_t partition);
 
+  /// The source's topic was made anew: it becomes a new one, nothing of which has been read. False: all ids are given
+  /// out. Holder only.
+  bool renew(Source& source);
+
   using Rejects = std::array<std::uint64_t, static_cast<std::size_t>(RejectReason::kCount)>;
   void count_rejects(std::size_t topic, const Rejects& rejects);
   std::vector<IngestStats::TopicRejects> rejects() const;
@@ -106,6 +121,8 @@ class Sources {
   std::atomic<std::uint64_t> rebalances{0};  // Relaxed, as the next one: figures.
   std::atomic<std::uint64_t> rows_dropped{0};
   std::atomic<std::uint64_t> hand_backs{0};
+  std::atomic<std::uint64_t> renewals{0};
+  std::atomic<std::uint64_t> records_missed{0};
 
  private:
   void number_all(rd_kafka_t* handle) REQUIRES_LOCK(mutex_);

@@ -73,6 +73,16 @@ void collect_ingest(const ingest::IngestStats& ingest, Families& out) {
           "connection, an offset that is gone, aborted transactions.")
       .add({}, ingest.hand_backs)
       .move_to(out);
+  counter(
+      "drover_sources_renewed_total",
+      "Kafka partitions whose topic was deleted and made anew while Drover was stopped: all of the new one is read.")
+      .add({}, ingest.renewals)
+      .move_to(out);
+  counter(
+      "drover_records_missed_total",
+      "Offsets that Kafka had let go of before they were read, since Drover was stopped for longer than it keeps them.")
+      .add({}, ingest.records_missed)
+      .move_to(out);
   counter("drover_records_dropped_total", "Records whose table was deleted while they were on their way.")
       .add({}, ingest.rows_dropped)
       .move_to(out);

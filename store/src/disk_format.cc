@@ -195,6 +195,8 @@ model::Bytes encode(const model::SourcePosition& position) {
   model::append_varint(out, static_cast<std::uint64_t>(position.partition));
   model::append_varint(out, model::zigzag(position.next_offset));
   model::append_varint(out, model::zigzag(position.log_time_ms));
+  model::append_varint(out, model::zigzag(position.last.offset.value));
+  model::append_varint(out, position.last.hash);
   return out;
 }
 
@@ -206,6 +208,9 @@ std::optional<model::SourcePosition> decode_position(model::SourceId source, std
   position.partition = static_cast<std::int32_t>(in.varint());
   position.next_offset = model::unzigzag(in.varint());
   position.log_time_ms = model::unzigzag(in.varint());
+  if (in.ok() && in.at_end()) return position;  // written before there were marks
+  position.last.offset.value = model::unzigzag(in.varint());
+  position.last.hash = in.varint();
   if (!in.ok() || !in.at_end()) return std::nullopt;
   return position;
 }

@@ -11,6 +11,7 @@
 #include "drover/server/pipeline.h"
 #include "tests/support/kafka_broker.h"
 #include "tests/support/tables.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/decoding.h"
 
 namespace drover::server {
@@ -45,8 +46,9 @@ class PipelineOnKafka : public testing::Test {
  protected:
   void SetUp() override { kafka->create_topic("telemetry", 2); }
 
-  std::unique_ptr<Pipeline> start() {
+  std::unique_ptr<Pipeline> start(const std::string& store_directory = {}) {
     Config config;
+    config.store_directory = store_directory;
     config.kafka.brokers = kafka->bootstrap();
     config.tables = {ingest::test::telemetry_table(model::TimePrecision::kSeconds)};
     config.topics = {ingest::test::telemetry_mapping()};
@@ -113,6 +115,50 @@ TEST_F(PipelineOnKafka, ARestartReadsTheTopicAgainToTheSameItems) {
   const auto pipeline = start();
   ASSERT_TRUE(wait_for(*pipeline, records.size()));
   EXPECT_EQ(readings(*pipeline), before);
+}
+
+// Goal: what a topic that was made anew holds is read, whatever its offsets say; and what Kafka let go of is counted.
+TEST_F(PipelineOnKafka, ATopicMadeAnewIsReadWholeAndAGapIsCounted) {
+  const drover::test::TemporaryDirectory directory;
+  const auto fill = [&](int first, int count) {
+    std::vector<ProducedRecord> records;
+    for (int i = first; i < first + count; ++i) records.push_back(reading(i, i, 1'700'000'000'000 + i));
+    kafka->produce("telemetry", 0, records);
+  };
+  const auto stored = [](Pipeline& pipeline, std::size_t count) {
+    return eventually([&] { return pipeline.store().idle() && readings(pipeline).size() == count; });
+  };
+  fill(0, 10);
+  {
+    const auto pipeline = start(directory.path());
+    ASSERT_TRUE(stored(*pipeline, 10));
+    ASSERT_TRUE(pipeline->stop().ok());
+  }
+  kafka->delete_topic("telemetry");
+  kafka->create_topic("telemetry", 2);
+  fill(20, 30);
+  {
+    const auto pipeline = start(directory.path());
+    ASSERT_TRUE(stored(*pipeline, 40));
+    EXPECT_EQ(pipeline->ingest_stats().renewals, 1U);
+    EXPECT_EQ(pipeline->ingest_stats().records_missed, 0U);
+    ASSERT_TRUE(pipeline->stop().ok());
+  }
+  // Another start finds it as it was.
+  fill(50, 5);
+  {
+    const auto pipeline = start(directory.path());
+    ASSERT_TRUE(stored(*pipeline, 45));
+    EXPECT_EQ(consumed(*pipeline), 5U);
+    EXPECT_EQ(pipeline->ingest_stats().renewals, 0U);
+    ASSERT_TRUE(pipeline->stop().ok());
+  }
+  fill(55, 4);
+  kafka->delete_records("telemetry", 0, 37);
+  const auto pipeline = start(directory.path());
+  ASSERT_TRUE(stored(*pipeline, 47));
+  EXPECT_EQ(pipeline->ingest_stats().renewals, 0U);
+  EXPECT_EQ(pipeline->ingest_stats().records_missed, 2U);
 }
 
 TEST_F(PipelineOnKafka, BadRecordsAreCountedAndTheVehicleGoesOn) {

@@ -250,6 +250,22 @@ void KafkaBroker::delete_topic(const std::string& topic) {
   wait_until("topic " + topic + " is gone", [&] { return served_partitions(handle, topic) == 0; });
 }
 
+void KafkaBroker::delete_records(const std::string& topic, std::int32_t partition, std::int64_t before) {
+  const Handle handle(RD_KAFKA_PRODUCER, bootstrap_);
+  rd_kafka_topic_partition_list_t* const offsets = rd_kafka_topic_partition_list_new(1);
+  rd_kafka_topic_partition_list_add(offsets, topic.c_str(), partition)->offset = before;
+  rd_kafka_DeleteRecords_t* unwanted = rd_kafka_DeleteRecords_new(offsets);
+  rd_kafka_topic_partition_list_destroy(offsets);
+  rd_kafka_queue_t* const queue = rd_kafka_queue_new(handle.get());
+  rd_kafka_DeleteRecords(handle.get(), &unwanted, 1, nullptr, queue);
+  rd_kafka_event_t* const answer = rd_kafka_queue_poll(queue, kRequestTimeoutMs);
+  require(answer != nullptr && rd_kafka_event_error(answer) == RD_KAFKA_RESP_ERR_NO_ERROR,
+          "deleting records of " + topic);
+  rd_kafka_event_destroy(answer);
+  rd_kafka_queue_destroy(queue);
+  rd_kafka_DeleteRecords_destroy(unwanted);
+}
+
 void KafkaBroker::produce(const std::string& topic, std::int32_t partition,
                           const std::vector<ProducedRecord>& records) {
   const Handle handle(RD_KAFKA_PRODUCER, bootstrap_,

@@ -49,6 +49,9 @@ class KafkaBroker {
   /// Returns when the topic is gone.
   void delete_topic(const std::string& topic);
 
+  /// Lets go of a Kafka partition's records in front of `before`, as retention does.
+  void delete_records(const std::string& topic, std::int32_t partition, std::int64_t before);
+
   /// Appends records to a Kafka partition in their order. Returns when the broker has acknowledged all of them.
   void produce(const std::string& topic, std::int32_t partition, const std::vector<ProducedRecord>& records);
 

@@ -49,8 +49,11 @@ std::vector<std::uint64_t> first_offsets(std::size_t count) {
 class ConsumerTest : public testing::TestWithParam<Fetch> {
  protected:
   std::unique_ptr<Consumer> open(RowSink& sink, std::uint32_t handles = 1,
-                                 const std::vector<std::string>& topics = {"telemetry"}) {
+                                 const std::vector<std::string>& topics = {"telemetry"},
+                                 const std::vector<model::SourcePosition>& positions = {}) {
     ConsumerOptions options;
+    // The mock cluster's group does not take a member back that was there before a restart.
+    if (!positions.empty()) options.group += "-" + std::to_string(++restarts);
     options.brokers = kafka.bootstrap();
     options.handles = handles;
     options.fetch = fetch;
@@ -60,9 +63,24 @@ class ConsumerTest : public testing::TestWithParam<Fetch> {
       mapped.push_back({telemetry_mapping(), telemetry_table()});
       mapped.back().mapping.topic = topic;
     }
-    return std::move(Consumer::open(options, mapped, names, sink)).value();
+    return std::move(Consumer::open(options, mapped, names, sink, positions)).value();
   }
 
+  /// Reads a topic of so many records and tells where that ends.
+  std::vector<model::SourcePosition> read_once(std::size_t records) {
+    kafka.create_topic("telemetry", 1);
+    kafka.produce("telemetry", 0, readings(records));
+    RecordingSink sink;
+    const auto consumer = open(sink);
+    consumer->start();
+    EXPECT_TRUE(sink.wait_for_rows(records));
+    consumer->hold();
+    std::vector<model::SourcePosition> positions = consumer->positions();
+    consumer->release();
+    return positions;
+  }
+
+  int restarts = 0;
   MockKafka kafka;
   Fetch fetch = GetParam();
   model::AttributeNames names;
@@ -92,6 +110,59 @@ TEST_P(ConsumerTest, SourcesAreNumberedByTopicAndPartition) {
   ASSERT_TRUE(sink.wait_for_rows(60));
   EXPECT_EQ(sink.offsets(),
             (RecordingSink::Offsets{{1, first_offsets(10)}, {2, first_offsets(20)}, {3, first_offsets(30)}}));
+}
+
+TEST_P(ConsumerTest, AStartKnowsTheRecordThatWasReadLastAndGoesOnBehindIt) {
+  const std::vector<model::SourcePosition> positions = read_once(10);
+  ASSERT_EQ(positions.size(), 1U);
+  EXPECT_EQ(positions[0].next_offset, 10);
+  EXPECT_EQ(positions[0].last.offset.value, 9);
+  RecordingSink sink;
+  const auto consumer = open(sink, 1, {"telemetry"}, positions);
+  consumer->start();
+  // Nothing new: what was read stays as it was.
+  ASSERT_TRUE(eventually([&] { return consumer->stats().connected; }));
+  consumer->hold();
+  EXPECT_EQ(consumer->positions(), positions);
+  consumer->release();
+  kafka.produce("telemetry", 0, readings(5));
+  ASSERT_TRUE(sink.wait_for_rows(5));
+  EXPECT_EQ(sink.offsets(), (RecordingSink::Offsets{{1, {10, 11, 12, 13, 14}}}));
+  EXPECT_EQ(consumer->stats().renewals, 0U);
+  EXPECT_EQ(consumer->stats().records_missed, 0U);
+}
+
+TEST_P(ConsumerTest, ATopicWithAnotherRecordInItsPlaceIsReadWholeAsANewSource) {
+  std::vector<model::SourcePosition> positions = read_once(10);
+  positions[0].next_offset = 6;
+  positions[0].last = {model::Offset{5}, positions[0].last.hash};
+  RecordingSink sink;
+  const auto consumer = open(sink, 1, {"telemetry"}, positions);
+  consumer->start();
+  ASSERT_TRUE(sink.wait_for_rows(10));
+  EXPECT_EQ(sink.offsets(), (RecordingSink::Offsets{{2, first_offsets(10)}}));
+  EXPECT_EQ(consumer->stats().renewals, 1U);
+  consumer->hold();
+  const std::vector<model::SourcePosition> now = consumer->positions();
+  consumer->release();
+  ASSERT_EQ(now.size(), 1U);
+  EXPECT_EQ(now[0].source, model::SourceId{2});
+  EXPECT_EQ(now[0].next_offset, 10);
+}
+
+TEST_P(ConsumerTest, ATopicThatIsShorterThanWhatWasReadIsReadWholeAsANewSource) {
+  const std::vector<model::SourcePosition> positions = read_once(10);
+  for (const std::int64_t last : {10, 50}) {
+    std::vector<model::SourcePosition> beyond = positions;
+    beyond[0].next_offset = last + 1;
+    beyond[0].last.offset.value = last;
+    RecordingSink sink;
+    const auto consumer = open(sink, 1, {"telemetry"}, beyond);
+    consumer->start();
+    ASSERT_TRUE(sink.wait_for_rows(10)) << last;
+    EXPECT_EQ(sink.offsets(), (RecordingSink::Offsets{{2, first_offsets(10)}}));
+    EXPECT_EQ(consumer->stats().renewals, 1U);
+  }
 }
 
 TEST_P(ConsumerTest, MoreHandlesThanPartitionsAreFine) {

@@ -44,6 +44,8 @@ ingest::IngestStats some_ingest() {
   ingest.rebalances = 2;
   ingest.rows_dropped = 5;
   ingest.hand_backs = 4;
+  ingest.renewals = 6;
+  ingest.records_missed = 7;
   ingest.connected = true;
   return ingest;
 }
@@ -134,6 +136,8 @@ TEST(Collector, CountsWhatCameFromKafkaByTopicAndPartition) {
   EXPECT_THAT(scraped, HasSubstr("drover_partition_direct{topic=\"fleet\",partition=\"1\"} 0\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_rebalances_total 2\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_hand_backs_total 4\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_sources_renewed_total 6\n"));
+  EXPECT_THAT(scraped, HasSubstr("drover_records_missed_total 7\n"));
   EXPECT_THAT(scraped, HasSubstr("drover_records_dropped_total 5\n"));
 }
 

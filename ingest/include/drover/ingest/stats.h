@@ -32,10 +32,12 @@ struct IngestStats {
   };
   std::vector<TopicRejects> rejects;
   std::uint64_t rebalances = 0;
-  std::uint64_t hand_backs = 0;    ///< Times that a partition fetched directly was given back to librdkafka.
-  std::uint64_t rows_dropped = 0;  ///< Their table was deleted.
-  bool connected = false;          ///< At least one broker has answered and partitions are assigned.
-  std::string last_error;          ///< Of the broker connection, for /readyz; empty if none.
+  std::uint64_t hand_backs = 0;      ///< Times that a partition fetched directly was given back to librdkafka.
+  std::uint64_t renewals = 0;        ///< Kafka partitions whose topic was found made anew at the start.
+  std::uint64_t records_missed = 0;  ///< Offsets that Kafka no longer had at the start, of what was not read yet.
+  std::uint64_t rows_dropped = 0;    ///< Their table was deleted.
+  bool connected = false;            ///< At least one broker has answered and partitions are assigned.
+  std::string last_error;            ///< Of the broker connection, for /readyz; empty if none.
 };
 
 }  // namespace drover::ingest

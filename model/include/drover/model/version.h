@@ -20,6 +20,13 @@ struct Offset {
   friend auto operator<=>(const Offset&, const Offset&) = default;
 };
 
+/// What is remembered of a record, to know it again.
+struct RecordMark {
+  Offset offset;           ///< Offset{}: of none.
+  std::uint64_t hash = 0;  ///< Of its timestamp, key and value.
+  friend bool operator==(const RecordMark&, const RecordMark&) = default;
+};
+
 /// How far one source has been read. What a checkpoint keeps, and where reading goes on behind it.
 struct SourcePosition {
   std::string topic;
@@ -27,6 +34,7 @@ struct SourcePosition {
   SourceId source;
   std::int64_t next_offset = 0;
   std::int64_t log_time_ms = 0;  ///< As of the record in front of next_offset.
+  RecordMark last = {};          ///< Of that record.
   friend bool operator==(const SourcePosition&, const SourcePosition&) = default;
 };
 
