@@ -258,15 +258,16 @@ void IndexShard::run() {
   flush_.exchange(false);
   // Everything that waits, as one merge: a block that several batches touch is rebuilt once.
   std::vector<Delivery> deliveries;
-  for (Delivery delivery; inbox_.try_pop(delivery);) {
-    deliveries.push_back(std::move(delivery));
-    if (deliveries.size() == static_cast<std::size_t>(inbox_.capacity())) break;
+  std::vector<Delivery> without_entries;  // acknowledged with the others
+  std::int64_t taken = 0;
+  for (Delivery delivery; taken < inbox_.capacity() && inbox_.try_pop(delivery); ++taken) {
+    (delivery.order != nullptr ? deliveries : without_entries).push_back(std::move(delivery));
   }
   merge(deliveries);
   publish_stats();
-  shared_.in_flight.fetch_sub(static_cast<std::int64_t>(deliveries.size()),
-                              std::memory_order_acq_rel);  // pairs with idle()
+  shared_.in_flight.fetch_sub(taken, std::memory_order_acq_rel);  // pairs with idle()
   deliveries.clear();
+  without_entries.clear();
   if (const auto table = table_.lock()) {
     for (TableShard* shard : upstream_) shard->wake();
   }
@@ -685,6 +686,17 @@ void TableShard::send_index_entries(std::shared_ptr<Acknowledgement> acknowledge
       outbox_.push_back({to, {std::move(routed), acknowledgement, std::move(order)}});
     }
   }
+  if (std::exchange(waits_for_indexes_, false)) send_nothing(acknowledgement);
+}
+
+/// Has the turn's writes acknowledged behind all that the indexes were sent before: an inbox is merged in its order.
+void TableShard::send_nothing(const std::shared_ptr<Acknowledgement>& acknowledgement) {
+  for (const auto& index : *indexes_) {
+    for (const auto& shard : index->shards) {
+      shared_.in_flight.fetch_add(1, std::memory_order_acq_rel);
+      outbox_.push_back({shard.get(), {{}, acknowledgement}});
+    }
+  }
 }
 
 bool TableShard::deliver() {
@@ -1070,8 +1082,9 @@ model::Status TableShard::apply(ItemWrite& write) {
   const bool changes_nothing =
       decision.action == ItemWrite::Action::kNone || (decision.action == ItemWrite::Action::kDelete && !visible);
   if (changes_nothing) {
-    // The deletion that it is told of may not be on the disk yet, or have failed there.
+    // The deletion that it is told of may not be on the disk yet, or have failed there; nor be in the indexes.
     if (present && present->tombstone()) log(write.partition_key, present->bytes(), {});
+    waits_for_indexes_ = true;
     if (sizes_ && write.sized) write.sized(collection != nullptr ? sizes_->of(*collection) : 0);
     return {};
   }

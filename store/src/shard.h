@@ -64,7 +64,7 @@ struct Acknowledgement {
 struct Delivery {
   partitioner::RoutedBatch batch;
   std::shared_ptr<Acknowledgement> ack;
-  std::shared_ptr<const EntryOrder> order = nullptr;  ///< To an index shard.
+  std::shared_ptr<const EntryOrder> order = nullptr;  ///< To an index shard; null there: without entries.
 };
 
 // Turns: one writer at a time, without a lock
@@ -380,6 +380,7 @@ class TableShard final : public Shard {
   void put_late(Collection& collection, const model::RowView& row, std::string_view inherited, const FoundRow& found);
   std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
+  void send_nothing(const std::shared_ptr<Acknowledgement>& acknowledgement);
   bool deliver();
   void flush_indexes();
   void take_indexes();
@@ -421,6 +422,7 @@ class TableShard final : public Shard {
   std::vector<IndexPlan::Scratch> scratch_;  ///< Per index.
   std::vector<Mark> entry_marks_;            ///< Where a row's entries begin, to take them back.
   std::deque<Undelivered> outbox_;           ///< At most one turn's entries.
+  bool waits_for_indexes_ = false;           ///< A write of this turn that changed nothing.
   model::Bytes stamp_;                       ///< A stamp without what its row has itself.
   model::Bytes row_;                         ///< A row with its stamp.
   model::Bytes united_;                      ///< A row that unites, with what was there and its stamp.

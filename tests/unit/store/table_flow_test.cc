@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -184,6 +186,53 @@ TEST_F(TableFlow, AnIndexEntryShowsThoughItsShardNeverRests) {
     ASSERT_TRUE(submit_in_time(bare(n)));
   }
   EXPECT_EQ(items("depot", "DEP-A"), 1u);
+}
+
+// The removal that the first delete sent is not in the index yet, which the second one has nothing to add to.
+TEST_F(TableFlow, ADeleteThatFindsItsItemGoneWaitsForTheIndexToo) {
+  open({test::depot_index()});
+  ASSERT_TRUE(submit_in_time(batch(1)));
+  ASSERT_TRUE(store_->drain(kDrainMs));
+  Gate gate;
+  hold_index_writer(gate);
+  const auto remove = [&](std::atomic<int>& done, std::atomic<bool>& found) {
+    ItemWrite write{"VEH#1", "TS#100001",
+                    [&found](std::optional<std::string_view> present) {
+                      found = present.has_value();
+                      return ItemWrite::Decision{ItemWrite::Action::kDelete, {}};
+                    },
+                    [&done](const model::Status& status) { done = status.ok() ? 1 : -1; }};
+    ASSERT_TRUE(table_->write(std::move(write)).ok());
+  };
+  // Rows that have no place in the index: when the second one is there, what was in front of the first is through.
+  std::uint64_t rows = 1;
+  const auto pass_turns = [&] {
+    for (int n = 0; n < 2; ++n) {
+      test::BatchBuilder builder(store_->names());
+      const std::string key = "TS#" + std::to_string(300'000 + ++rows);
+      builder.add("VEH#1", key, {{"n", number(n)}}, Version::of(1, SourceId{1}, rows));
+      ASSERT_TRUE(submit_in_time(std::move(table_->route(builder.take()).front())));
+      while (store_->stats().rows_stored < rows) std::this_thread::yield();
+    }
+  };
+  std::atomic<int> first{0};
+  std::atomic<int> second{0};
+  std::atomic<bool> found_by_first{false};
+  std::atomic<bool> found_by_second{true};
+  remove(first, found_by_first);
+  while (!found_by_first) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(pass_turns());
+  remove(second, found_by_second);
+  while (found_by_second) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(pass_turns());
+  EXPECT_EQ(first, 0);
+  EXPECT_EQ(second, 0);
+  EXPECT_EQ(items("depot", "DEP-A"), 2u);
+  gate.open();
+  while (second == 0) std::this_thread::yield();
+  EXPECT_EQ(second, 1);
+  EXPECT_EQ(items("depot", "DEP-A"), 1u);
+  ASSERT_TRUE(store_->drain(kDrainMs));
 }
 
 TEST_F(TableFlow, DeletingATableAcknowledgesEveryWaitingWriteOnce) {
