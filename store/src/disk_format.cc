@@ -208,7 +208,6 @@ std::optional<model::SourcePosition> decode_position(model::SourceId source, std
   position.partition = static_cast<std::int32_t>(in.varint());
   position.next_offset = model::unzigzag(in.varint());
   position.log_time_ms = model::unzigzag(in.varint());
-  if (in.ok() && in.at_end()) return position;  // written before there were marks
   position.last.offset.value = model::unzigzag(in.varint());
   position.last.hash = in.varint();
   if (!in.ok() || !in.at_end()) return std::nullopt;
