@@ -6,29 +6,23 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "drover/ingest/decoder.h"
 #include "drover/model/key.h"
-#include "drover/model/limits.h"
 #include "drover/store/store.h"
 #include "loadtest/fleet/fleet.h"
 #include "loadtest/support/fleet_config.h"
+#include "loadtest/support/fleet_rows.h"
 
 namespace drover::loadtest {
 namespace {
 
-constexpr std::uint32_t kPartitions = 4;
 constexpr std::size_t kWindow = 10'000;     ///< Readings that are shuffled among each other.
 constexpr std::int64_t kLateByMs = 60'000;  ///< As in the fleet.
 constexpr std::uint32_t kLateOneIn = 10;
@@ -90,68 +84,6 @@ void put_in_order(std::vector<Reading>& readings, Order order) {
   }
 }
 
-/// Makes batches of rows as a poll thread does: a Kafka partition's records at a time, by the decoder.
-class Batches {
- public:
-  Batches(const server::Config& config, model::AttributeNames& names)
-      : decoder_(ingest::make_json_decoder(config.topics.front(), config.tables.front(), names)) {
-    for (std::uint32_t i = 0; i < kPartitions; ++i) {
-      partitions_[i].state.source = model::SourceId{static_cast<std::uint16_t>(i + 1)};
-    }
-  }
-
-  void add(std::uint32_t vehicle, std::string_view value) {
-    Partition& partition = partitions_[vehicle % kPartitions];
-    partition.values.emplace_back(value);
-    if (partition.values.size() == model::kBatchRecordsMax) decode(partition);
-  }
-
-  /// All since the last call, in the order of their last records.
-  std::vector<std::shared_ptr<const model::RowBatch>> take() {
-    for (Partition& partition : partitions_) decode(partition);
-    return std::exchange(batches_, {});
-  }
-
- private:
-  struct Partition {
-    ingest::SourceState state;
-    std::int64_t next_offset = 0;
-    std::vector<std::string> values;
-  };
-
-  void decode(Partition& partition) {
-    std::vector<model::RecordView> records;
-    for (const std::string& value : partition.values) {
-      model::RecordView& view = records.emplace_back();
-      view.value = value;
-      view.offset = model::Offset{partition.next_offset};
-      // When the broker got it: that goes on, whatever the order of the readings.
-      view.timestamp_ms = kFleetBeginMs + partition.next_offset / 1'000;
-      ++partition.next_offset;
-    }
-    auto batch = std::make_shared<model::RowBatch>();
-    decoder_->decode({partition.state.source, records}, partition.state, kFleetBeginMs + partition.next_offset, *batch,
-                     [](const ingest::Reject&) {});
-    partition.values.clear();
-    if (!batch->rows.empty()) batches_.push_back(std::move(batch));
-  }
-
-  std::unique_ptr<ingest::Decoder> decoder_;
-  std::array<Partition, kPartitions> partitions_;
-  std::vector<std::shared_ptr<const model::RowBatch>> batches_;
-};
-
-/// Applies all of them and lets go of each. False: it took too long.
-bool apply(store::Store& store, store::Table& table, std::vector<std::shared_ptr<const model::RowBatch>> batches) {
-  for (auto& batch : batches) {
-    for (partitioner::RoutedBatch& routed : table.route(std::move(batch))) {
-      // NOLINTNEXTLINE(bugprone-use-after-move): moved from only on success
-      while (!table.submit(std::move(routed)).ok()) std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
-  }
-  return store.drain(kDrainTimeoutMs);
-}
-
 /// CPU time of all threads but the calling one: the store's workers.
 double workers_cpu_seconds() {
   const auto seconds = [](clockid_t clock) {
@@ -185,11 +117,12 @@ int run(const Options& options) {
   const auto store = store::Store::open({.workers = options.workers});
   const auto table = store->create_table(config.tables.front()).value();
   Fleet fleet(options.fleet);
-  Batches batches(config, store->names());
+  FleetRows batches(config, store->names());
   for (std::uint32_t vehicle = 0; vehicle < options.fleet.vehicles; ++vehicle) {
     batches.add(vehicle, fleet.meta_value(vehicle));
   }
-  bool applied = apply(*store, *table, batches.take());
+  submit(*table, batches.take());
+  bool applied = store->drain(kDrainTimeoutMs);
 
   std::vector<Reading> readings = sorted_readings(fleet, options.records);
   put_in_order(readings, options.order);
@@ -197,10 +130,14 @@ int run(const Options& options) {
     for (const Reading& reading : readings) batches.add(reading.vehicle, fleet.value(reading));
     return batches.take();
   };
-  if (options.order == Order::kRepeated) applied = apply(*store, *table, make()) && applied;
+  if (options.order == Order::kRepeated) {
+    submit(*table, make());
+    applied = store->drain(kDrainTimeoutMs) && applied;
+  }
   auto made = make();
   const double cpu_before_s = workers_cpu_seconds();
-  applied = apply(*store, *table, std::move(made)) && applied;
+  submit(*table, std::move(made));
+  applied = store->drain(kDrainTimeoutMs) && applied;
   const double cpu_s = workers_cpu_seconds() - cpu_before_s;
 
   const Contents all = contents(*table);
