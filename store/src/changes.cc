@@ -22,6 +22,7 @@ Changes::Interval Changes::begin(std::uint32_t next) {
   ended.settled = std::exchange(last_collections_, ended.collections);
   ended.gone = std::exchange(gone_, {});
   ended.apart = std::exchange(apart_, {});
+  ended.merges = std::exchange(merges_, {});
   notes_.clear();
   by_collection_.clear();
   mapped_ = 0;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -44,12 +46,19 @@ class Changes {
     model::Bytes first_key;
     model::Bytes last_key;
   };
+  /// Where the last two merges of collections began.
+  struct LastMerges {
+    model::Bytes last, before;
+    std::string_view lowest() const { return std::min(last, before); }
+  };
+  using Merges = std::unordered_map<const Collection*, LastMerges>;
   /// What happened between two cuts.
   struct Interval {
     std::vector<const Collection*> collections;
     std::vector<const Collection*> settled;  ///< Those of the interval before.
     std::vector<Gone> gone;                  ///< Blocks that stood in a history at the cut before and do no more.
     std::vector<Apart> apart;                ///< Their one value is to be taken back.
+    Merges merges;
   };
 
   /// 0: nothing is noted, since nothing is ever written.
@@ -68,6 +77,14 @@ class Changes {
   void add_gone(const Collection& collection);
   void add_apart(const Collection& collection, std::string_view first_key, std::string_view last_key);
 
+  /// Writer: a merge of many sources' rows began at this key.
+  void add_merge(const Collection& collection, std::string_view first_key) {
+    if (interval_ == 0) return;
+    LastMerges& merges = merges_[&collection];
+    merges.before.swap(merges.last);
+    merges.last = first_key;
+  }
+
   CutState state_at_cut(const Collection& collection);
 
  private:
@@ -79,6 +96,7 @@ class Changes {
   };
   std::uint32_t interval_ = 0;
   std::vector<model::Bytes> gone_keys_;              // writer only
+  Merges merges_;                                    // writer only
   std::vector<const Collection*> last_collections_;  // begin() only
   model::Mutex mutex_;
   std::vector<Note> notes_ GUARDED_BY(mutex_);

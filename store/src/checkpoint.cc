@@ -62,7 +62,8 @@ class HistoryWriter {
  public:
   struct Settings {
     std::uint32_t interval;
-    std::uint32_t sealed_born_max;  ///< Younger blocks are not sealed.
+    std::uint32_t sealed_born_max;  ///< Younger blocks are not sealed,
+    std::string_view settled_end;   ///< but those in front of this key.
     bool pressed;
   };
   HistoryWriter(DiskBatch& batch, const ColdBlock::Place& place, const Settings& settings)
@@ -80,7 +81,7 @@ class HistoryWriter {
       } else if (node.is_cold(i)) {
         end_run();
       } else if (const Block& block = *node.block(i);
-                 block.born() > settings_.sealed_born_max || block.used() > kColdRowBytesMax - kColdRowBytesMin) {
+                 is_unsettled(block) || block.used() > kColdRowBytesMax - kColdRowBytesMin) {
         end_run();
         put(block);
       } else {
@@ -100,6 +101,10 @@ class HistoryWriter {
     rows_ += block.count();
     bytes_ += block.used();
     if (rows_ >= kColdRowsMin || bytes_ >= kColdRowBytesMin) seal();
+  }
+
+  bool is_unsettled(const Block& block) const {
+    return block.born() > settings_.sealed_born_max && block.row(block.count() - 1).sort_key() >= settings_.settled_end;
   }
 
   void end_run() {
@@ -131,7 +136,7 @@ class HistoryWriter {
     }
     std::unique_ptr<ColdBlock> cold = ColdBlock::of_rows(place_, rows, settings_.interval);
     batch_.put(Family::kBlocks, key_of(cold->first_key()), *cold->in_memory());
-    seals_.push_back({std::move(run_), settings_.sealed_born_max, std::move(cold)});
+    seals_.push_back({std::move(run_), settings_.interval, std::move(cold)});
     clear();
   }
 
@@ -199,7 +204,10 @@ std::vector<ShardSeals> append_changes(DiskBatch& batch, const Disk& disk, const
       const CutState state = part.shard->changes().state_at_cut(collection);
       if (state.view == nullptr || state.view->history == nullptr) return;
       const model::Bytes key = collection_key(changes.id, collection.hash(), collection.partition_key());
-      HistoryWriter writer(batch, {disk, key}, {interval, is_table ? interval : interval - 1, pressed});
+      const auto merges = changed.merges.find(&collection);
+      const std::string_view settled_end =
+          merges != changed.merges.end() ? merges->second.lowest() : std::string_view{};
+      HistoryWriter writer(batch, {disk, key}, {interval, is_table ? interval : interval - 1, settled_end, pressed});
       if (const auto found = apart.find(&collection); found != apart.end()) writer.put_again(found->second);
       writer.walk(*state.view->history);
       std::vector<Seal> found = writer.take_seals();

@@ -338,9 +338,11 @@ void IndexShard::merge(Collection& collection, std::span<const Entry> entries) {
   }
   const std::vector<Change>& changes = merge_changes_;
   changes_.about_to_change(collection);
+  const std::string_view first_key = model::RowView(changes.front().row).sort_key();
+  changes_.add_merge(collection, first_key);
   const std::int64_t items = collection.writer.items;
   const std::int64_t bytes = collection.writer.bytes;
-  if (collection.is_append(model::RowView(changes.front().row).sort_key())) {
+  if (collection.is_append(first_key)) {
     for (const Change& change : changes) {
       if (!change.remove) collection.append(model::RowView(change.row), retired_);
     }
