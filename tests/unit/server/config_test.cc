@@ -339,11 +339,12 @@ TEST_F(ConfigFile, InheritAndTimesNeedASortKey) {
 
 TEST_F(ConfigFile, OnSameKeyIsReplaceOrMerge) {
   const std::string topic =
+      std::string(kKafka) +
       "tables: [{name: ttt, keys: {partition_key: {name: a}, sort_key: {name: b}}}]\n"
       "topics:\n"
       "  - {name: n, table: ttt, vehicle_id: v, partition_key: \"{vehicleId}\", sort_key: S, on_same_key: ";
   EXPECT_THAT(errors(topic + "unite}\n"),
-              ElementsAre("F:3: topics[0].on_same_key: found \"unite\", accepted: replace or merge"));
+              ElementsAre("F:4: topics[0].on_same_key: found \"unite\", accepted: replace or merge"));
   EXPECT_THAT(errors(topic + "replace}\n"), IsEmpty());
 }
 
