@@ -42,5 +42,5 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:^mtx_\n"
          "race:librocksdb.so\n"
          "called_from_lib:librocksdb.so\n"
-         "called_from_lib:libspdlog.so\n";
+         "race:libspdlog.so\n";
 }

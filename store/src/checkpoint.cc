@@ -251,6 +251,17 @@ void Restorer::note_damage(std::string_view partition_key, const std::string& wh
                      ", collection " + std::string(partition_key) + ": " + what);
 }
 
+namespace {
+
+bool is_ascending(const Block& rows) {
+  for (std::uint32_t i = 1; i < rows.writer_count(); ++i) {
+    if (rows.row(i - 1).sort_key() >= rows.row(i).sort_key()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 /// Adds a collection to pending_.
 void Restorer::read_tail(DiskReader& in) {
   Pending& pending = pending_.emplace_back();
@@ -267,7 +278,7 @@ void Restorer::read_tail(DiskReader& in) {
   pending.late.growth.items = growth();
   pending.late.growth.bytes = growth();
   auto rows = decode_block(late);
-  if (in.ok() && rows.ok() && (*rows)->writer_count() <= LateRows::kMax) {
+  if (in.ok() && rows.ok() && (*rows)->writer_count() <= LateRows::kMax && is_ascending(**rows)) {
     pending.late.rows = std::move(rows).value();
   } else {
     note_damage(pending.partition_key, "its late items");

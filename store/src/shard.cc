@@ -813,18 +813,12 @@ void TableShard::put(Collection& collection, const model::RowView& row, std::str
   if (found == nullptr) {
     collection.append(row, retired_, inherited);
   } else {
-    put_late(collection, row, inherited, *found);
+    const std::size_t lost = collection.put_late(row, inherited, *found, retired_, changes_.gone_keys());
+    add<std::uint64_t>(shared_.rows_unreadable, lost);
+    changes_.add_gone(collection);
   }
   if (!inherited_.empty() && row.sort_key() == schema_.inherit_from) learn_stamp(collection, row);
   note_size(collection, items, bytes);
-}
-
-void TableShard::put_late(Collection& collection, const model::RowView& row, std::string_view inherited,
-                          const FoundRow& found) {
-  changes_.about_to_change(collection);
-  const std::size_t lost = collection.put_late(row, inherited, found, retired_, changes_.gone_keys());
-  add<std::uint64_t>(shared_.rows_unreadable, lost);
-  changes_.add_gone(collection);
 }
 
 // Erasing
@@ -955,7 +949,7 @@ bool TableShard::is_repeat(Collection& collection, const model::RowView& row, co
   row_.clear();
   const std::uint8_t flags = row.tombstone() ? model::kRowTombstone : 0;
   model::append_row(row_, row.version(), flags, row.sort_key(), present.attributes());
-  put_late(collection, model::RowView(row_), {}, found);
+  put(collection, model::RowView(row_), {}, &found);
   return true;
 }
 
@@ -990,7 +984,7 @@ bool TableShard::unite(Collection& collection, const model::RowView& row, const 
   ++((row.unites() ? stored.contains(incoming) : same_content(*found.row, row)) ? count_.repeated : count_.conflicting);
   if (united == stored) return true;
   united.append_row(united_, row.sort_key(), {});
-  put_late(collection, model::RowView(united_), {}, found);
+  put(collection, model::RowView(united_), {}, &found);
   return true;
 }
 
@@ -1065,6 +1059,7 @@ bool TableShard::trim(const Write& write) {
                                                        kRowsPerTurn, retired_, changes_.gone_keys());
   changes_.add_gone(*collection);
   note_size(*collection, items, bytes);
+  add<std::uint64_t>(shared_.rows_unreadable, trimmed.delta.unreadable);
   add(counters_.expired, static_cast<std::uint64_t>(-trimmed.delta.items));
   return trimmed.more;
 }

@@ -377,7 +377,6 @@ class TableShard final : public Shard {
   bool is_repeat(Collection& collection, const model::RowView& row, const FoundRow& found);
   bool unite(Collection& collection, const model::RowView& row, const FoundRow& found);
   void put(Collection& collection, const model::RowView& row, std::string_view inherited, const FoundRow* found);
-  void put_late(Collection& collection, const model::RowView& row, std::string_view inherited, const FoundRow& found);
   std::int64_t apply_writes(const std::shared_ptr<Acknowledgement>& acknowledgement);
   void send_index_entries(std::shared_ptr<Acknowledgement> acknowledgement);
   void send_nothing(const std::shared_ptr<Acknowledgement>& acknowledgement);
